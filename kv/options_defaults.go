@@ -140,7 +140,8 @@ func (o *Options) setCompactions() {
 	o.L0SlowdownThreshold = cmp.Or(o.L0SlowdownThreshold, max(12, o.L0CompactionThreshold))
 	o.L0StopThreshold = cmp.Or(o.L0StopThreshold, max(36, 2*o.L0SlowdownThreshold))
 	o.RunsPerLevel = cmp.Or(o.RunsPerLevel, 4)
-	if o.IdleCompaction = cmp.Or(o.IdleCompaction, defaultIdleCompaction); o.Objects != nil || o.Compaction != Leveled {
+	o.IdleCompaction = cmp.Or(o.IdleCompaction, defaultIdleCompaction)
+	if o.Objects != nil || o.InMemory || o.Compaction != Leveled {
 		o.IdleCompaction = -1 // never
 	}
 	o.MaxSlotBytes = cmp.Or(o.MaxSlotBytes, 1<<30)

@@ -79,6 +79,7 @@ func TestIdleCompactionByDefault(t *testing.T) {
 		{Options{IdleCompaction: time.Second, Compaction: Tiered}, never},
 		{Options{IdleCompaction: time.Second, Compaction: LazyLeveled}, never},
 		{Options{IdleCompaction: time.Second, Objects: object}, never},
+		{Options{IdleCompaction: time.Second, InMemory: true}, never},
 	} {
 		o, err := c.o.withDefaults()
 		require.NoError(t, err)

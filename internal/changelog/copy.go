@@ -37,12 +37,18 @@ type Copier struct {
 // Keep returns the parts that the writes after number from, up to number to, of logs are, oldest first. They are whole
 // and durable. Logs that a clean close has left are so in place. Others are copied into a new file with number num.
 func (c *Copier) Keep(logs []uint64, from, to base.SeqNum, num func() uint64) ([]manifest.KeptPart, error) {
+	var unsynced error
 	if c.Clean {
-		if parts, ok := c.inPlace(logs, from, to); ok {
+		parts, ok, err := c.inPlace(logs, from, to)
+		if ok {
 			return parts, nil
 		}
+		unsynced = err
 	}
 	p, ok, err := c.Copy(logs, from, to, num())
+	if err != nil && unsynced != nil {
+		err = fmt.Errorf("%w: %w: %w", errHole, unsynced, err) // the next attempt would take the log for whole
+	}
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -78,7 +84,7 @@ func (c *Copier) Copy(logs []uint64, from, to base.SeqNum, num uint64) (p manife
 
 // inPlace returns the parts that logs are, if they have their ends, and nothing after number from but the history up to
 // number to. It makes them durable. If it returns false, they must be copied.
-func (c *Copier) inPlace(logs []uint64, from, to base.SeqNum) (parts []manifest.KeptPart, ok bool) {
+func (c *Copier) inPlace(logs []uint64, from, to base.SeqNum) (parts []manifest.KeptPart, ok bool, unsynced error) {
 	syncer, ok := c.FS.(vfs.FileSyncer)
 	for i := 0; ok && i < len(logs); i++ {
 		p := manifest.KeptPart{Log: logs[i], Last: from, Time: c.Time}
@@ -90,11 +96,14 @@ func (c *Copier) inPlace(logs []uint64, from, to base.SeqNum) (parts []manifest.
 		for _, name := range p.Names() {
 			path := filepath.Join(c.Dir, name)
 			size, err := c.FS.Stat(path)
-			p.Bytes, ok = p.Bytes+size, ok && err == nil && syncer.SyncFile(path) == nil
+			if p.Bytes, ok = p.Bytes+size, ok && err == nil; ok {
+				unsynced = syncer.SyncFile(path)
+				ok = unsynced == nil
+			}
 		}
 		parts = append(parts, p)
 	}
-	return parts, ok && from == to && c.FS.SyncDir(c.Dir) == nil
+	return parts, ok && from == to && c.FS.SyncDir(c.Dir) == nil, unsynced
 }
 
 func (c *Copier) copyAll(w *wal.Writer, logs []uint64, to base.SeqNum, p *manifest.KeptPart) error {

@@ -3,6 +3,7 @@ package changelog
 import (
 	"fmt"
 	"io/fs"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,21 +134,57 @@ func TestLogsThatStayInPlace(t *testing.T) {
 	writeLog(t, fsys, 6, 5, 8, true)
 	writeLog(t, fsys, 7, 9, 9, false)
 	c := Copier{FS: fsys, Dir: "db"}
-	parts, ok := c.inPlace([]uint64{5, 6}, 4, 8)
+	parts, ok, _ := c.inPlace([]uint64{5, 6}, 4, 8)
 	require.True(t, ok)
 	size, err := fsys.Stat("db/000006.wal")
 	require.NoError(t, err)
 	require.Equal(t, []manifest.KeptPart{{Log: 6, Last: 8, Bytes: size}}, parts, "all of 5 is in tables")
 	for what, not := range map[string]func() bool{
-		"7 has no end":      func() bool { _, ok := c.inPlace([]uint64{5, 6, 7}, 2, 9); return ok },
-		"8 is no history":   func() bool { _, ok := c.inPlace([]uint64{5, 6}, 2, 7); return ok },
-		"there is no 10":    func() bool { _, ok := c.inPlace([]uint64{5, 6}, 2, 10); return ok },
-		"there is no log 4": func() bool { _, ok := c.inPlace([]uint64{4, 5}, 0, 4); return ok },
+		"7 has no end":      func() bool { _, ok, _ := c.inPlace([]uint64{5, 6, 7}, 2, 9); return ok },
+		"8 is no history":   func() bool { _, ok, _ := c.inPlace([]uint64{5, 6}, 2, 7); return ok },
+		"there is no 10":    func() bool { _, ok, _ := c.inPlace([]uint64{5, 6}, 2, 10); return ok },
+		"there is no log 4": func() bool { _, ok, _ := c.inPlace([]uint64{4, 5}, 0, 4); return ok },
 		"nothing can sync them": func() bool {
-			_, ok := (&Copier{FS: &vfstest.FaultFS{FS: fsys}, Dir: "db"}).inPlace([]uint64{5}, 0, 4)
+			_, ok, _ := (&Copier{FS: &vfstest.FaultFS{FS: fsys}, Dir: "db"}).inPlace([]uint64{5}, 0, 4)
 			return ok
 		},
 	} {
 		require.False(t, not(), what)
 	}
+}
+
+// A fullDisk fails to sync files, once, and has no room for others.
+type fullDisk struct {
+	vfs.FS
+	synced bool
+}
+
+func (d *fullDisk) SyncFile(string) error {
+	if d.synced {
+		return nil
+	}
+	d.synced = true
+	return syscall.EIO
+}
+
+func (d *fullDisk) Create(string) (vfs.WriteFile, error) { return nil, syscall.ENOSPC }
+
+// A log whose sync has failed is no history unless it was copied: the next attempt would take it for whole.
+func TestASyncThatFailsLosesWhatIsNotCopied(t *testing.T) {
+	fsys := vfs.NewMem()
+	require.NoError(t, fsys.MkdirAll("db"))
+	writeLog(t, fsys, 5, 1, 4, true)
+	next := func() uint64 { return 9 }
+	c := Copier{FS: &fullDisk{FS: fsys}, Dir: "db", Clean: true}
+	_, err := c.Keep([]uint64{5}, 0, 4, next)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorIs(t, err, syscall.EIO)
+	require.False(t, Passes(err))
+	c.Clean = false
+	_, err = c.Keep([]uint64{5}, 0, 4, next)
+	require.True(t, Passes(err))
+	c.FS, c.Clean = fsys, true
+	parts, err := c.Keep([]uint64{5}, 0, 4, next)
+	require.NoError(t, err)
+	require.False(t, parts[0].Copy)
 }

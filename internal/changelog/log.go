@@ -80,12 +80,15 @@ func (l *Log) Recover(kept manifest.Kept, last base.SeqNum, why string) error {
 	if l.ReadOnly || !l.Active() {
 		return nil // what is left behind is removed with all that the store does not need
 	}
-	for _, file := range names { // copies of starts of the store that broke off
+	if n, _, err := manifest.Readers(l.FS, l.Dir); err != nil || n > 0 {
+		return err // they may need what is removed with all that the store does not need
+	}
+	for _, file := range names { // copies of starts of the store that broke off, which a full disk repeats
 		if kind, _ := manifest.ParseFileName(file); kind == manifest.FileKept && !kept.Has(file) {
-			err = errors.Join(err, l.FS.Remove(filepath.Join(l.Dir, file)))
+			_ = l.FS.Remove(filepath.Join(l.Dir, file))
 		}
 	}
-	return err
+	return nil
 }
 
 // recoverSlot is Recover for a slot. It sets ahead if a consumer in another process is ahead of the store. Its slot

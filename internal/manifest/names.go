@@ -55,7 +55,7 @@ func Path(dir string, kind FileKind, num uint64) string {
 }
 
 // affixes are what the names of numbered files have in addition to digits.
-var affixes = [FileSlot + 1]struct{ before, after string }{FileTable: {"", ".sst"}, FileWAL: {"", ".wal"},
+var affixes = [FileConsumer + 1]struct{ before, after string }{FileTable: {"", ".sst"}, FileWAL: {"", ".wal"},
 	FileManifest: {"MANIFEST-", ""}, FileBlob: {"", ".blob"}, FileKept: {"", ".kept"}}
 
 // FileName returns the base name of a file of a kind whose files have numbers.

@@ -53,8 +53,11 @@ func Restore(fsys vfs.FS, dir string) (s RestoreState, err error) {
 	}
 	if !base.ScanLine(line, "siftkv restore=1 done=%x manifest=%d doing=%x offset=%d", &s.Done, &s.Manifest, &s.Doing,
 		&offset) || !intact || int64(offset) < 0 {
-		return RestoreState{}, &base.CorruptionError{File: name, Offset: 0, What: "the state of a restore",
-			Cause: errors.New("checksum does not match")}
+		cause := errors.New("not a line that this store writes")
+		if !intact {
+			cause = errors.New("checksum does not match")
+		}
+		return RestoreState{}, &base.CorruptionError{File: name, What: "the state of a restore", Cause: cause}
 	}
 	s.Offset = int64(offset)
 	return s, nil

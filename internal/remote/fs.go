@@ -282,7 +282,7 @@ func (f *FS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 		return f.small.Lock(name, mode)
 	case base != manifest.LockName:
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: errReader} // there are no registrations
-	case mode == vfs.Shared:
+	case mode != vfs.Exclusive:
 		return io.NopCloser(nil), nil
 	}
 	return f.takeOver()

@@ -204,7 +204,7 @@ func (f *frozenFS) outlived(damage []Damage) error {
 func Outlived(damage []Damage, names []string) error {
 	for _, d := range damage {
 		switch kind, _ := manifest.ParseFileName(d.File); kind {
-		case manifest.FileTable, manifest.FileBlob:
+		case manifest.FileTable, manifest.FileBlob, manifest.FileWAL, manifest.FileKept:
 			if !slices.Contains(names, d.File) {
 				return fmt.Errorf("the store went on meanwhile, and has no %s any more; run the command again", d.File)
 			}

@@ -270,7 +270,8 @@ type unneededFile struct {
 // seen here registers before it reads CURRENT, and so sees no file that an edit of the manifest has deleted.
 type heldFile struct {
 	unneededFile
-	at manifest.Position // the file was obsolete here
+	at     manifest.Position // the file was obsolete here
+	warned bool              // that it cannot be renamed
 }
 
 // Held returns how many files are held back.
@@ -283,7 +284,7 @@ const heldRecheck = 10 * time.Second
 func (c *Cleaner) removable(files []unneededFile) (free []unneededFile) {
 	at := c.Position()
 	for _, f := range files {
-		c.held = append(c.held, heldFile{f, at})
+		c.held = append(c.held, heldFile{unneededFile: f, at: at})
 	}
 	if len(c.held) == 0 {
 		return nil
@@ -300,7 +301,7 @@ func (c *Cleaner) removable(files []unneededFile) (free []unneededFile) {
 		case n > 0 && oldest.Before(f.at):
 			needed = append(needed, f)
 		case c.Keeps != nil && c.Keeps(f.name):
-			f.name = c.keep(f.name)
+			c.keep(&f)
 			needed = append(needed, f)
 		default:
 			free = append(free, f.unneededFile)
@@ -312,19 +313,19 @@ func (c *Cleaner) removable(files []unneededFile) (free []unneededFile) {
 	return free
 }
 
-// keep gives an obsolete file that a slot needs the name of such files, and returns it. So a repair that has lost the
-// manifest does not take the file for one of the store. If that fails the file keeps its name.
-func (c *Cleaner) keep(name string) string {
-	kind, num := manifest.ParseFileName(filepath.Base(name))
+// keep gives an obsolete file that a slot needs the name of such files. So a repair that has lost the manifest does not
+// take the file for one of the store. If that fails the file keeps its name until the next time.
+func (c *Cleaner) keep(f *heldFile) {
+	kind, num := manifest.ParseFileName(filepath.Base(f.name))
 	if kind == manifest.FileKept {
-		return name
+		return
 	}
 	kept := manifest.Path(c.Dir, manifest.FileKept, num)
-	if err := c.FS.Rename(name, kept); err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			c.Log.Warn("a file that only slots need could not be renamed", "file", name, "to", kept, "error", err)
-		}
-		return name
+	switch err := c.FS.Rename(f.name, kept); {
+	case err == nil:
+		f.name = kept
+	case !f.warned && !errors.Is(err, fs.ErrNotExist):
+		f.warned = true
+		c.Log.Warn("a file that only slots need could not be renamed", "file", f.name, "to", kept, "error", err)
 	}
-	return kept
 }
