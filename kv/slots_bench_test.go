@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -58,6 +60,66 @@ func BenchmarkWritesBesideASlot(b *testing.B) {
 			})
 		}
 	}
+}
+
+// How long after its commit a change is there, beside 50,000 writes a second.
+func BenchmarkLatencyOfASlot(b *testing.B) {
+	const perSecond, perBatch = 50_000, 10
+	db := openDir(b, b.TempDir(), nil)
+	ctx, cancel := context.WithCancel(b.Context())
+	slot, snap, err := db.CreateSlot(ctx, "slot")
+	require.NoError(b, err)
+	require.NoError(b, snap.Close())
+	began, done := time.Now(), make(chan []time.Duration)
+	go func() {
+		var waits []time.Duration
+		for c, err := range slot.Changes(ctx) {
+			if err != nil {
+				break
+			}
+			var at stamp
+			if c.Replay(&at) == nil {
+				waits = append(waits, time.Since(began)-at.of)
+			}
+			if len(waits)%1000 == 0 {
+				_ = slot.Ack(c.Last())
+			}
+			if len(waits) == b.N {
+				break
+			}
+		}
+		done <- waits
+	}()
+	batch, value := db.NewBatch(), make([]byte, 100)
+	b.ResetTimer()
+	for i := range b.N {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * perBatch * time.Second / perSecond)))
+		batch.Reset()
+		for j := range perBatch {
+			binary.BigEndian.PutUint64(value, uint64(time.Since(began)))
+			key := binary.BigEndian.AppendUint64(nil, uint64(i*perBatch+j)*0x9e3779b97f4a7c15)
+			require.NoError(b, batch.Set(key, value))
+		}
+		require.NoError(b, batch.Commit(NoSync))
+	}
+	waits := <-done
+	b.StopTimer()
+	cancel()
+	slices.Sort(waits)
+	b.ReportMetric(float64(waits[len(waits)/2].Microseconds()), "p50-us")
+	b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds()), "p99-us")
+	require.NoError(b, db.Close())
+}
+
+// stamp takes the time that values begin with.
+type stamp struct {
+	listed
+	of time.Duration
+}
+
+func (s *stamp) Set(_, value []byte) error {
+	s.of = time.Duration(binary.BigEndian.Uint64(value))
+	return nil
 }
 
 // Changes of commits that are all there already, against BenchmarkWritesBesideASlot, which wrote as many.

@@ -3,6 +3,7 @@ package iterator
 import (
 	"bytes"
 	"log/slog"
+	"runtime"
 	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -144,20 +145,25 @@ func (c *Compaction) findKept() bool {
 	return false
 }
 
-// stopInterval is how many bytes of input pass between two looks whether to stop, where an entry counts for what its
-// sequence number, its lengths and its comparisons cost as well.
+// pauseEvery is how many bytes of input pass between two pauses, where an entry counts for what its sequence number,
+// its lengths and its comparisons cost as well. That is a tenth of a millisecond.
 const (
-	stopInterval = 256 << 10
-	entryWeight  = 256
+	pauseEvery  = 64 << 10
+	entryWeight = 256
 )
 
-// shouldStop counts the input entry, and reports whether the pass has to end early.
+// shouldStop counts the input entry, and reports whether the pass has to end early. At a pause it gives way. Go
+// takes a processor from a goroutine after ten milliseconds only: so long would writers and readers that can run wait
+// behind passes that have all processors.
 func (c *Compaction) shouldStop() bool {
-	if c.passed += entryWeight + len(c.in.Key().User) + len(c.in.Value()); c.passed < stopInterval || c.Stop == nil {
+	if c.passed += entryWeight + len(c.in.Key().User) + len(c.in.Value()); c.passed < pauseEvery {
 		return false
 	}
 	c.passed = 0
-	c.stopped = c.Stop()
+	runtime.Gosched()
+	if c.Stop != nil {
+		c.stopped = c.Stop()
+	}
 	return c.stopped != nil
 }
 
