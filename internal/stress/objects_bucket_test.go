@@ -184,9 +184,9 @@ func (b *bucket) hold(r *round) *Finding {
 	if !ok || work.State == nil {
 		return found("harness", "no state")
 	}
-	r.oracle.restore(work.State)
+	r.restore(work.State)
 	go b.obey()
-	return nil
+	return r.checkSlots()
 }
 
 // obey does what the process is told while it works.

@@ -33,6 +33,8 @@ type jobConfig struct {
 	Patience time.Duration
 	DieAt    int64
 	Grace    time.Duration // the same for all who use the store: else readers miss what is new
+
+	SlotBytes int64 // the bound of what is kept for slots
 }
 
 // far is a time at which everything has expired that may: readers in other processes have no share in the clock.
@@ -85,7 +87,8 @@ func runJob(text string) int {
 // write is a round of a store.
 func (b *bucket) write(c *jobConfig) *Finding {
 	l := &life{want: c.Want, patience: c.Patience, disk: NewDisk(c.Seed), oracle: newOracle(c.Workers),
-		counts: newCounts(), bucket: b, lastEnd: "another process"}
+		counts: newCounts(), bucket: b, lastEnd: "another process",
+		consumers: newConsumers(), slotBytes: c.SlotBytes}
 	l.oracle.tell(b.journal)
 	r := l.drawFrom(c.Number, c.Seed)
 	b.faults.Inject(b.rule(r.plan))

@@ -106,6 +106,10 @@ func (l *objectsLife) take(p *process, r record) *Finding {
 		l.views = append(l.views, r.Found)
 	case r.Kind == recordCount:
 		l.counts.count(r.Name)
+	case r.Kind == recordSlot:
+		l.counts.slot(r.Name)
+	case r.Kind == recordConsumer:
+		l.learn(r.Consumer)
 	case r.Kind == recordStrike:
 		l.counts.strikes[r.Name]++
 	default:
@@ -131,7 +135,7 @@ func (l *objectsLife) round(n int, log func(string)) *Finding {
 	rng := rand.New(rand.NewPCG(l.rng.Uint64(), 2))
 	c := &jobConfig{Seed: rng.Uint64(), Number: n, Workers: l.workers, Want: l.want,
 		Objects: filepath.Join(l.dir, "objects"), Cache: filepath.Join(l.dir, fmt.Sprint("cache", rng.IntN(2))),
-		Patience: l.patience, Grace: l.grace}
+		Patience: l.patience, Grace: l.grace, SlotBytes: l.slotBytes}
 	if rng.IntN(4) == 0 && l.want["kill"] {
 		c.DieAt = 1 + rng.Int64N(1+rng.Int64N(300))
 	}
@@ -166,7 +170,7 @@ func (l *objectsLife) round(n int, log func(string)) *Finding {
 			return found("harness", "%v", err)
 		}
 	}
-	p.send(order{Kind: orderWork, State: l.oracle.state()})
+	p.send(order{Kind: orderWork, State: l.state()})
 	return l.work(p, end, after)
 }
 

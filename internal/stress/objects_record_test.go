@@ -18,24 +18,28 @@ type record struct {
 	Ticks  int64
 	Micros int64             // of the clock
 	Found  map[string]string // what the store has
+
+	Consumer *consumerRecord
 }
 
 type recordKind uint8
 
 const (
-	recordOpened  recordKind = iota // the store; the process waits for the time
-	recordFound                     // Found is what the store has; the process waits for a state
-	recordSubmit                    // Op is about to be committed; after the first time without its writes
-	recordFinish                    // Op has ended
-	recordDurable                   // all is durable that had ended at Ticks
-	recordClock                     // the clock is about to be at Micros
-	recordCount                     // something of a name was done
-	recordStrike                    // something of a name went wrong
-	recordView                      // a reader has Found
-	recordReady                     // the last order has been obeyed
-	recordFenced                    // another process has taken over, and the store says so
-	recordFinding                   // Name is its kind
-	recordEnd                       // the process has done all; Text says how its store was closed
+	recordOpened   recordKind = iota // the store; the process waits for the time
+	recordFound                      // Found is what the store has; the process waits for a state
+	recordSubmit                     // Op is about to be committed; after the first time without its writes
+	recordFinish                     // Op has ended
+	recordDurable                    // all is durable that had ended at Ticks
+	recordClock                      // the clock is about to be at Micros
+	recordCount                      // something of a name was done
+	recordSlot                       // something of a name was done with a slot
+	recordStrike                     // something of a name went wrong
+	recordView                       // a reader has Found
+	recordConsumer                   // Consumer is what one of a slot goes on with
+	recordReady                      // the last order has been obeyed
+	recordFenced                     // another process has taken over, and the store says so
+	recordFinding                    // Name is its kind
+	recordEnd                        // the process has done all; Text says how its store was closed
 )
 
 // An opRecord is an operation.
@@ -72,6 +76,16 @@ func recordOf(o *operation, withWrites bool) opRecord {
 	return r
 }
 
+// operationOf is the inverse of recordOf for one that has not ended.
+func operationOf(r *opRecord) *operation {
+	o := &operation{id: r.ID, name: r.Name, level: r.Level, start: r.Start, submitted: true, counter: r.Counter,
+		value: r.Value}
+	for _, w := range r.Writes {
+		o.writes = append(o.writes, write{w.Kind, w.Key, w.Value, w.Expiry})
+	}
+	return o
+}
+
 // A stateRecord is what a store has, for the process that goes on with it.
 type stateRecord struct {
 	Last     []uint64 // operation of each keyspace
@@ -79,6 +93,9 @@ type stateRecord struct {
 	Counters []int64
 	Ticks    int64
 	Micros   int64
+
+	Past      [][]opRecord // of each keyspace, those that some consumer has not
+	Consumers []consumerRecord
 }
 
 type cellRecord struct {
@@ -91,11 +108,7 @@ type cellRecord struct {
 func (o *oracle) state() *stateRecord {
 	s := &stateRecord{Counters: o.counters, Ticks: o.ticks.Load(), Micros: o.clock.micros.Load()}
 	for _, k := range o.spaces {
-		cells := map[string]cellRecord{}
-		for key, c := range k.base {
-			cells[key] = cellRecord{c.base, c.set, c.expiry, c.operands}
-		}
-		s.Last, s.Cells = append(s.Last, k.last), append(s.Cells, cells)
+		s.Last, s.Cells = append(s.Last, k.last), append(s.Cells, recordCells(k.base))
 	}
 	return s
 }
@@ -106,10 +119,7 @@ func (o *oracle) restore(s *stateRecord) {
 	o.ticks.Store(s.Ticks)
 	o.clock.micros.Store(s.Micros)
 	for n, k := range o.spaces {
-		k.base, k.last = cells{}, s.Last[n]
-		for key, c := range s.Cells[n] {
-			k.base[key] = cell{c.Base, c.Set, c.Expiry, c.Operands}
-		}
+		k.base, k.last = cellsOf(s.Cells[n]), s.Last[n]
 		k.now = maps.Clone(k.base)
 	}
 }
@@ -175,10 +185,7 @@ func (o *oracle) replayOperation(r record) *Finding {
 		return nil // it was never committed
 	}
 	if op == nil {
-		op = &operation{id: r.Op.ID, name: r.Op.Name, start: r.Op.Start, submitted: true}
-		for _, w := range r.Op.Writes {
-			op.writes = append(op.writes, write{w.Kind, w.Key, w.Value, w.Expiry})
-		}
+		op = operationOf(&r.Op)
 		k.ops = append(k.ops, op)
 	}
 	op.level, op.counter, op.value, op.durable = r.Op.Level, r.Op.Counter, r.Op.Value, r.Op.Durable

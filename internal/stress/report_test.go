@@ -52,6 +52,11 @@ func (c *counts) slot(what string) {
 	c.slots[what]++
 }
 
+func (l *life) slot(what string) {
+	l.counts.slot(what)
+	l.oracle.journal.write(record{Kind: recordSlot, Name: what})
+}
+
 func (c *counts) settled(v verdict) {
 	c.checked += v.checked
 	c.lost += v.lost

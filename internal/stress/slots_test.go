@@ -53,9 +53,6 @@ func newConsumers() (all []*consumer) {
 
 // changes takes a step of a consumer.
 func (w *worker) changes() *Finding {
-	if w.r.bucket != nil {
-		return nil // an object store has no slots
-	}
 	c := w.r.consumers[w.rng.IntN(len(w.r.consumers))]
 	if !c.mu.TryLock() {
 		return nil
@@ -69,12 +66,7 @@ func (w *worker) changes() *Finding {
 	}
 	switch n := w.rng.IntN(16); {
 	case n < 3:
-		c.noted = c.now.clone()
-		err := c.slot.Ack(c.now.position)
-		if err == nil {
-			c.acked = c.now.position
-		}
-		return c.failed(w, err)
+		return c.acknowledge(w)
 	case n == 3:
 		c.detach()
 		return nil
@@ -84,6 +76,18 @@ func (w *worker) changes() *Finding {
 		return c.take(w, 1+w.rng.IntN(4)) // and lags
 	}
 	return c.take(w, 1000)
+}
+
+// acknowledge acknowledges all changes that the consumer has.
+func (c *consumer) acknowledge(w *worker) *Finding {
+	c.noted = c.now.clone()
+	c.tell(w.r)
+	err := c.slot.Ack(c.now.position)
+	if err == nil {
+		c.acked = c.now.position
+		c.tell(w.r)
+	}
+	return c.failed(w, err)
 }
 
 // dropOpen drops a slot: first while it is open, which does nothing.
@@ -96,8 +100,7 @@ func (w *worker) dropOpen(c *consumer) *Finding {
 	if w.rng.IntN(4) > 0 {
 		return nil
 	}
-	c.detach()
-	c.there = false
+	c.giveUp(w.r)
 	return w.allow(w.db.DropSlot(c.name))
 }
 
@@ -125,7 +128,8 @@ func (c *consumer) begin(w *worker) *Finding {
 		return f
 	}
 	c.noted, c.acked = c.now.clone(), c.now.position
-	w.r.counts.slot("made")
+	c.tell(w.r)
+	w.r.slot("made")
 	return f
 }
 
@@ -184,7 +188,7 @@ func (c *consumer) reopen(w *worker) *Finding {
 	if err := slot.Skip(c.now.position); err != nil {
 		return found("slot", "%s: the consumer has what the store has not: %v", c.name, err)
 	}
-	w.r.counts.slot("opened")
+	w.r.slot("opened")
 	return nil
 }
 
@@ -269,7 +273,7 @@ func (c *consumer) apply(r *round, change *kv.Change) (f *Finding, err error) {
 	if err := change.Replay(&got); err != nil {
 		return nil, err
 	}
-	r.counts.slot("changes")
+	r.slot("changes")
 	what := fmt.Sprintf("slot %s, after %d, change %d to %d of %d writes", c.name, c.now.position, change.First(),
 		change.Last(), len(got))
 	wrong := func(format string, args ...any) (*Finding, error) {
@@ -384,6 +388,13 @@ func (c *consumer) detach() {
 	}
 }
 
+// giveUp drops the replica.
+func (c *consumer) giveUp(r *round) {
+	c.detach()
+	c.there = false
+	c.tell(r)
+}
+
 // failed judges the error of a slot.
 func (c *consumer) failed(w *worker, err error) *Finding {
 	switch {
@@ -399,8 +410,7 @@ func (c *consumer) failed(w *worker, err error) *Finding {
 
 // lose gives up a replica whose slot is lost: the store must have logged why, and must have had that reason.
 func (c *consumer) lose(r *round, why string) *Finding {
-	c.detach()
-	c.there = false
+	c.giveUp(r)
 	lost := r.losses.of(c.name)
 	for end := time.Now().Add(r.patience); lost.why == "" && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if r.gone() {
@@ -411,7 +421,7 @@ func (c *consumer) lose(r *round, why string) *Finding {
 	if lost.why == "" {
 		return found("slot", "%s is lost, and the store has not logged it: %s", c.name, why)
 	}
-	r.counts.slot("lost: " + lost.why)
+	r.slot("lost: " + lost.why)
 	if !lost.may {
 		return found("slot", "%s is lost after %s, mode %v: %s; %s", c.name, r.lastEnd, r.setup.opts.RecoveryMode,
 			lost.why, why)
