@@ -181,7 +181,7 @@ func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {
 	if name == f.path(manifest.CurrentName) {
 		return vfs.FileOf(f.current), nil
 	}
-	file, err := f.FS.Open(name)
+	file, err := manifest.OpenKept(f.FS, name) // the writer may have renamed it since
 	if size, ok := f.sizes[filepath.Base(name)]; ok && err == nil && filepath.Dir(name) == f.dir {
 		return frozenFile{file, size}, nil
 	}
