@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -45,23 +46,11 @@ func Register(fsys vfs.FS, dir string) (*Registration, error) {
 		name := filepath.Join(dir, fmt.Sprintf("%s%d-%d", readerPrefix, os.Getpid(), registrations.Add(1)))
 		lock, err := fsys.Lock(name, vfs.Exclusive)
 		if err == nil {
-			// A writer that came between creating and locking the file took it for a
-			// dead reader's, and removed it: then the name is not locked.
-			again, lockErr := fsys.Lock(name, vfs.Shared)
-			if errors.Is(lockErr, vfs.ErrLocked) {
-				return &Registration{fs: fsys, name: name, lock: lock}, nil
-			}
-			err = errors.Join(lockErr, lock.Close())
-			if again != nil {
-				err = errors.Join(err, again.Close())
-			}
-			if err == nil {
-				err = fmt.Errorf("%s was removed", name)
-			}
-		} else if !errors.Is(err, vfs.ErrLocked) {
+			return &Registration{fs: fsys, name: name, lock: lock}, nil
+		}
+		if last = err; !errors.Is(err, vfs.ErrLocked) {
 			return nil, err
 		}
-		last = err
 	}
 	return nil, fmt.Errorf("siftkv: a reader could not register: %w", last)
 }
@@ -108,9 +97,13 @@ func Readers(fsys vfs.FS, dir string) (n int, oldest Position, err error) {
 			continue
 		}
 		name := filepath.Join(dir, file)
-		// A shared lock asks for no permission to write: a reader may be another user's.
-		if lock, err := fsys.Lock(name, vfs.Shared); err == nil {
-			removeErr := fsys.Remove(name) // while it is locked: see Register
+		// This lock needs no permission to write: a reader may be another user's.
+		lock, err := fsys.Lock(name, vfs.Existing)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it has ended since
+			continue
+		case err == nil:
+			removeErr := fsys.Remove(name) // while it is locked: Register locks no file that has lost its name
 			if err := lock.Close(); err != nil {
 				return 0, Position{}, err
 			}

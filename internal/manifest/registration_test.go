@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -63,6 +65,30 @@ func TestReadersOfAnyTextAreMinded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Position{3, 4}, oldest)
 	require.NoError(t, r.Close())
+}
+
+// A leavingFS is a directory whose readers leave as soon as they are listed, and in which nothing can be removed.
+type leavingFS struct{ vfs.FS }
+
+func (f leavingFS) List(dir string) ([]string, error) {
+	names, err := f.FS.List(dir)
+	for _, name := range names {
+		err = errors.Join(err, f.FS.Remove(filepath.Join(dir, name)))
+	}
+	return names, err
+}
+
+func (leavingFS) Remove(string) error { return fs.ErrPermission }
+
+func TestReadersThatLeaveMeanwhileAreNotMadeAgain(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, readerPrefix+"1-1"), nil, 0o600))
+	n, _, err := Readers(leavingFS{vfs.OS}, dir)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	names, err := vfs.OS.List(dir)
+	require.NoError(t, err)
+	require.Empty(t, names)
 }
 
 // A race between registering and removing what the dead left: whoever is registered
