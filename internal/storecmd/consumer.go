@@ -34,6 +34,9 @@ func (d *Dir) consume(ctx context.Context, p *program, prepare, f func(db *kv.DB
 	return d.read(ctx, p, f)
 }
 
+// refreshEvery is the time from one refresh to the next. A writer looks as often whether files may go that a view had.
+const refreshEvery = 10 * time.Second
+
 // refresh refreshes a view now and then, so that its writer frees disk space, until the context ends.
 func refresh(ctx context.Context, db *kv.DB, every time.Duration) {
 	for {
@@ -73,7 +76,7 @@ func (c *consumer) run(ctx context.Context) error {
 	if !c.bounded {
 		ctx, end := context.WithCancel(ctx)
 		var refreshing sync.WaitGroup
-		refreshing.Go(func() { refresh(ctx, c.db, time.Minute) })
+		refreshing.Go(func() { refresh(ctx, c.db, refreshEvery) })
 		defer refreshing.Wait()
 		defer end()
 	}
