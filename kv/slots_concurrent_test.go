@@ -16,8 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -176,4 +178,24 @@ func closeView(t *testing.T, view, db *DB) {
 	if view != db {
 		require.NoError(t, view.Close())
 	}
+}
+
+// A slot is not of the future: what its snapshot has is durable before it is, whatever the writes were.
+func TestAPowerCutAfterASlotWasMade(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.NewDisk()
+	open := func() *DB {
+		fsys := crashfs.New(disk, func() error { return nil })
+		return openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}})
+	}
+	db := open()
+	require.NoError(t, db.Set([]byte("k"), nil, NoSync))
+	at := makeSlot(t, db, "s").Position()
+	disk = disk.CutTo(0, rand.New(rand.NewPCG(1, 1)))
+	again := open()
+	slot, err := again.OpenSlot("s")
+	require.NoError(t, err)
+	require.Equal(t, at, slot.Position())
+	require.True(t, has(t, again, "k"))
+	require.NoError(t, errors.Join(again.Close(), db.Close()))
 }

@@ -316,3 +316,18 @@ func TestAllSlotsAreLostWithoutAWrite(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(file), string(now))
 }
+
+// A slot that has all that the store has, or has begun where the history does, is not lost. One that is ahead is.
+func TestASlotAtTheEndsOfTheHistory(t *testing.T) {
+	t.Parallel()
+	for last, lost := range map[base.SeqNum]bool{9: true, 10: false, 11: false} {
+		fsys := vfs.NewMem()
+		l := newLog(t, fsys)
+		l.begin(t, "a", 10)
+		require.EqualValues(t, 10, l.kept.From)
+		require.NoError(t, l.Release())
+		again := newLog(t, fsys)
+		require.NoError(t, again.Recover(l.kept, last, ""))
+		require.Equal(t, lost, again.States(last)[0].Lost != "", "last %d", last)
+	}
+}
