@@ -98,7 +98,7 @@ func recoverSlots(d *DB, r *replay.Recovery) error {
 	if err := d.slots.Recover(r.State.Slots, r.LastSeq, lost); err != nil || !d.slots.Active() {
 		return err
 	}
-	c := changelog.Copier{Clean: r.State.Closed > 0 && d.objects == nil}
+	c := changelog.Copier{Clean: r.State.Closed > 0}
 	parts, err := copyLogs(d, c, r.Replayed, r.Version.LastSeq, r.LastSeq)
 	if err != nil && d.lacksSpace(err) {
 		first := err

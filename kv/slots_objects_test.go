@@ -179,13 +179,18 @@ func TestADamagedCopyOfALogInAnObjectStore(t *testing.T) {
 // each Open after it.
 func TestLogsThatAnOpenFindsInAnObjectStoreAreCopied(t *testing.T) {
 	t.Parallel()
-	s := objstore.NewMem()
-	db := openObjects(t, s, nil)
-	makeSlot(t, db, "s")
-	require.NoError(t, errors.Join(db.Set([]byte("k"), nil, Sync), db.Close()))
-	db = openObjects(t, s, nil)
-	part, ok, err := db.slots.After("s", 0)
-	require.NoError(t, err)
-	require.True(t, ok && part.Copy)
-	require.NoError(t, db.Close())
+	for _, local := range []bool{false, true} {
+		s, dir := objstore.NewMem(), t.TempDir()
+		open := func() *DB {
+			return openDir(t, dir, &Options{Objects: &objects.Config{Store: s, LocalLog: local}})
+		}
+		db := open()
+		makeSlot(t, db, "s")
+		require.NoError(t, errors.Join(db.Set([]byte("k"), nil, Sync), db.Close()))
+		db = open()
+		part, ok, err := db.slots.After("s", 0)
+		require.NoError(t, err)
+		require.True(t, ok && part.Copy, "local log %t: %+v", local, part)
+		require.NoError(t, db.Close())
+	}
 }

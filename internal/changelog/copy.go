@@ -34,8 +34,8 @@ type Copier struct {
 	Inline func(record []byte, first base.SeqNum) ([]byte, error)
 }
 
-// Keep returns the parts that the writes after number from, up to number to, of logs are, oldest first. They are whole
-// and durable. Logs that a clean close has left are so in place. Others are copied into a new file with number num.
+// Keep returns the parts that the writes after number from, up to number to, of logs are, oldest first, whole and
+// durable. After a clean close logs are so in place. Others, and all of an object store, are copied: the file is num.
 func (c *Copier) Keep(logs []uint64, from, to base.SeqNum, num func() uint64) ([]manifest.KeptPart, error) {
 	var unsynced error
 	if c.Clean {
