@@ -421,6 +421,9 @@ func TestSlotsCostNoRequestAtOpen(t *testing.T) {
 		require.NoError(t, db.Close())
 		n := s.Requests(func() { db = openObjects(t, s, nil) })
 		require.Len(t, db.Slots(), slots)
+		for _, s := range db.Slots() {
+			require.Positive(t, s.Bytes, "there is history to be read")
+		}
 		require.NoError(t, db.Close())
 		return n
 	}
