@@ -81,6 +81,9 @@ func (r *Reader) Rest() int { return len(r.data) }
 // Seq returns the sequence number of the next entry.
 func (r *Reader) Seq() base.SeqNum { return r.seq }
 
+// Last returns the sequence number of the last entry.
+func (r *Reader) Last() base.SeqNum { return r.seq + base.SeqNum(r.left) - 1 }
+
 // Next returns the next entry; ok is false at the end.
 func (r *Reader) Next() (e Entry, ok bool, err error) {
 	if r.left == 0 {

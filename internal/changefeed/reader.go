@@ -130,7 +130,7 @@ func (r *reader) read() (*Change, error) {
 		if err != nil {
 			return nil, r.damaged(err)
 		}
-		last := b.Seq() + base.SeqNum(b.Len()) - 1
+		last := b.Last()
 		if last <= r.at {
 			continue
 		}

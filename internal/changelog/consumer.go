@@ -207,7 +207,7 @@ func (c *Consumer) take(num uint64, r *wal.Reader, rec []byte) error {
 			return &base.CorruptionError{File: manifest.Path(c.Dir, manifest.FileWAL, num), Offset: r.Offset(),
 				What: "a record of the log", Cause: err}
 		}
-		l.last = b.Seq() + base.SeqNum(b.Len()) - 1
+		l.last = b.Last()
 		l.records.add(r.End(), l.last)
 		if len(rec) > maxTaken {
 			_ = r.Take(rec)
@@ -249,8 +249,8 @@ func (c *Consumer) Locate(at base.SeqNum) (p manifest.KeptPart, err error) {
 	if err := c.refresh(context.Background()); err != nil {
 		return p, err
 	}
-	if i, ok := c.kept.After(at); ok {
-		return c.kept.Parts[i], nil
+	if p, ok := c.kept.After(at); ok {
+		return p, nil
 	}
 	p = manifest.KeptPart{Log: c.logNum, Last: base.MaxSeqNum}
 	for i := range c.live {

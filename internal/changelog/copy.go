@@ -158,7 +158,7 @@ func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, follows bool
 		if err != nil {
 			return false, err
 		}
-		last := b.Seq() + base.SeqNum(b.Len()) - 1
+		last := b.Last()
 		if last > to {
 			return false, nil
 		}

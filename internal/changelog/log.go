@@ -307,8 +307,6 @@ func (l *Log) After(name string, at base.SeqNum) (p manifest.KeptPart, ok bool, 
 		return p, false, errNoSlot("find", name)
 	}
 	kept := l.current()
-	if i, ok := kept.After(at); ok {
-		return kept.Parts[i], true, nil
-	}
-	return p, false, nil
+	p, ok = kept.After(at)
+	return p, ok, nil
 }

@@ -94,10 +94,13 @@ func (k *Kept) Apply(change *Kept) {
 	k.Parts = slices.DeleteFunc(parts, func(p KeptPart) bool { return p.Last <= k.From })
 }
 
-// After returns the index of the first part with writes after number at, and whether there is one.
-func (k *Kept) After(at base.SeqNum) (i int, ok bool) {
-	i = sort.Search(len(k.Parts), func(i int) bool { return k.Parts[i].Last > at })
-	return i, i < len(k.Parts)
+// After returns the first part with writes after number at, if there is one.
+func (k *Kept) After(at base.SeqNum) (p KeptPart, ok bool) {
+	i := sort.Search(len(k.Parts), func(i int) bool { return k.Parts[i].Last > at })
+	if i == len(k.Parts) {
+		return p, false
+	}
+	return k.Parts[i], true
 }
 
 // append appends what an edit says of them, field by field.

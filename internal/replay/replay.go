@@ -216,7 +216,7 @@ func (p *Replayer) Apply(record []byte, take func([]byte) []byte) error {
 		err = p.Values.Hold(m, record)
 	}
 	if err == nil {
-		p.LastSeq = r.Seq() + base.SeqNum(r.Len()) - 1
+		p.LastSeq = r.Last()
 		if own != nil {
 			record = take(record)
 			err = m.Fill(record, own)

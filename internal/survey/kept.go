@@ -119,7 +119,7 @@ func (s *Store) readKeptLog(p *manifest.KeptPart, file string, files map[string]
 			if err != nil {
 				return err
 			}
-			last = max(last, b.Seq()+base.SeqNum(b.Len())-1)
+			last = max(last, b.Last())
 			err = v.read(record)
 			if s.IsDamage(err) && len(faults) == 0 {
 				faults = damageOf(file, err)
