@@ -3,7 +3,6 @@ package changefeed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -63,8 +62,6 @@ func (s *Slot) Name() string { return s.name }
 // one that was acknowledged or skipped since. Of a new slot it is the last write of its snapshot.
 func (s *Slot) Position() uint64 { return uint64(s.position) }
 
-var errSlotClosed = fmt.Errorf("siftkv: the slot: %w", base.ErrClosed)
-
 // Changes yields each commit after Position, once and in order, and waits for the next until ctx ends. The consumer has
 // a change when the loop goes on to the next: one at which it breaks off comes again, unless it was acknowledged or
 // skipped. A change is in memory as a whole, and valid until the next.
@@ -119,7 +116,7 @@ func (s *Slot) check() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()
 	if s.closed {
-		return errSlotClosed
+		return fmt.Errorf("siftkv: the slot: %w", base.ErrClosed)
 	}
 	return nil
 }
@@ -136,19 +133,14 @@ func (s *Slot) Skip(seq uint64) error {
 		case err != nil:
 			return err
 		case seq > uint64(last):
-			return fmt.Errorf("%w: %d, and the store has writes up to %d", errAhead, seq, last)
+			return fmt.Errorf("%w: its consumer has a write that the store has not: %d, and the store has writes up "+
+				"to %d", changelog.ErrLost, seq, last)
 		}
 	}
 	s.position = max(s.position, base.SeqNum(seq))
 	s.delivered = max(s.delivered, s.position)
 	return nil
 }
-
-var (
-	errAhead = fmt.Errorf("%w: its consumer has a write that the store has not", changelog.ErrLost)
-
-	errNotDelivered = errors.New("siftkv: the slot has not delivered the write that was acknowledged")
-)
 
 // Ack makes durable that the consumer is done with all changes up to the one whose last write is seq, and lets the
 // store remove what no slot needs any more. After a crash Changes goes on there. An acknowledgement costs a small file
@@ -159,7 +151,8 @@ func (s *Slot) Ack(seq uint64) error {
 		return err
 	}
 	if seq > uint64(s.delivered) {
-		return fmt.Errorf("%w: %d, after %d", errNotDelivered, seq, s.delivered)
+		return fmt.Errorf("siftkv: the slot has not delivered the write that was acknowledged: %d, after %d", seq,
+			s.delivered)
 	}
 	err := s.store.Ack(s.name, base.SeqNum(seq))
 	if err == nil {

@@ -222,12 +222,7 @@ func (l *Log) Change(e *manifest.Edit) {
 		return
 	}
 	e.Features |= manifest.FeatureSlots
-	e.Slots = manifest.Kept{History: all.History, From: all.From}
-	for _, p := range parts {
-		if p.Last > all.From {
-			e.Slots.Parts = append(e.Slots.Parts, p)
-		}
-	}
+	e.Slots.Apply(&manifest.Kept{History: all.History, From: all.From, Parts: parts})
 }
 
 // needed returns the last write that no slot needs, or from if there are none. The caller holds l.mu.

@@ -24,11 +24,8 @@ type slot struct {
 	lock io.Closer // of the consumer in this process; nil: there is none
 }
 
-// Errors of slots.
-var (
-	ErrLost    = errors.New("siftkv: the slot is lost: drop it, and make a new one with a new snapshot")
-	errBadName = fmt.Errorf("%w: a slot's name has 1 to 64 letters a to z, digits, '-' and '_'", base.ErrInvalidOptions)
-)
+// ErrLost is matched if a slot is lost.
+var ErrLost = errors.New("siftkv: the slot is lost: drop it, and make a new one with a new snapshot")
 
 func errNoSlot(work, slot string) error {
 	return fmt.Errorf("siftkv: %s slot %s: %w", work, slot, fs.ErrNotExist)
@@ -82,7 +79,8 @@ func (s *slot) lose(lost []Lost, why string) []Lost {
 // Lock takes the lock of a slot that is about to be made.
 func (l *Log) Lock(name string) (io.Closer, error) {
 	if !manifest.IsSlotName(name) {
-		return nil, fmt.Errorf("%w: %q", errBadName, name)
+		return nil, fmt.Errorf("%w: a slot's name has 1 to 64 letters a to z, digits, '-' and '_': %q",
+			base.ErrInvalidOptions, name)
 	}
 	l.mu.Lock()
 	exists := l.slots[name] != nil
