@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -107,27 +108,36 @@ func Example_jobQueue() {
 			log.Fatal(err)
 		}
 	}
+	var head []byte // claims begin here, past the tombstones of earlier ones
 	// claim leases up to n jobs until a time. One goroutine calls it, and gives the jobs to workers by a channel.
 	claim := func(n int, until time.Time) (leases [][]byte, err error) {
 		b := db.NewBatch()
-		for key, job := range db.All(&kv.IterOptions{Prefix: []byte("ready/")}, &err) {
+		for key, job := range db.All(&kv.IterOptions{Prefix: []byte("ready/"), LowerBound: head}, &err) {
 			if len(leases) == n {
 				break
 			}
 			lease := fmt.Appendf(nil, "lease/%012d/%s", until.Unix(), key[len("ready/"):])
-			leases = append(leases, lease)
+			leases, head = append(leases, lease), bytes.Clone(key)
 			_, _ = b.Set(lease, job), b.Delete(key) // a batch keeps its errors for Commit
 		}
-		return leases, errors.Join(err, b.Commit(nil))
+		if err = errors.Join(err, b.Commit(nil)); err != nil {
+			head = nil // the jobs are there
+		}
+		return leases, err
 	}
 	leases, err := claim(2, time.Unix(1_800_000_000, 0))
-	for _, lease := range leases {
+	more, errMore := claim(2, time.Unix(1_800_000_000, 0))
+	for _, lease := range append(leases, more...) {
 		fmt.Printf("%s\n", lease)
 	}
+	fmt.Printf("from %s: %v\n", head, errMore)
 	// A worker that is done deletes its lease. Leases that have ended come first in their order.
 	fmt.Println(err, db.Delete(leases[0], nil))
 	// Output:
 	// lease/001800000000/00000000
 	// lease/001800000000/00000001
+	// lease/001800000000/00000002
+	// lease/001800000000/00000003
+	// from ready/00000003: <nil>
 	// <nil> <nil>
 }
