@@ -99,10 +99,29 @@ type Directory interface {
 	// no reason to publish a list.
 	Finish() (unchanged bool)
 
+	// Positions returns where consumers on other machines note how far they are in a slot. It sends no request.
+	Positions(slot string) Positions
+
 	PinCheckpoint(ctx context.Context, name string) (Checkpoint, error)
 	DropCheckpoint(ctx context.Context, name string) error
 
 	Metrics() metrics.Objects
+}
+
+// Positions are texts that the consumers of a slot put into an object store one after the other. One client at a time
+// has the right to. They are for one goroutine at a time.
+type Positions interface {
+	// Claim takes the right to put texts from all others, and returns the newest text; empty: there is none. Unless
+	// always is set it does nothing where nothing was ever put. If the newest text is damaged, the error matches
+	// base.ErrCorruption, and the right is taken.
+	Claim(ctx context.Context, always bool) (newest string, err error)
+
+	// Put makes a text durable. An error matches base.ErrFenced if another client has the right by now. Without a claim
+	// it does nothing.
+	Put(ctx context.Context, text string) error
+
+	// Newest returns the newest text, unless it has returned it before or there is none: then it is empty.
+	Newest(ctx context.Context) (string, error)
 }
 
 // A LostLog is a log, or several, whose writes are not in the store.

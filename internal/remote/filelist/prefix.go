@@ -31,6 +31,9 @@ func (p BranchPrefix) Objects() string {
 // Files begins the keys of sorted files and blob files. They have one beginning, so that one listing shows both.
 func (p BranchPrefix) Files() string { return p.Objects() + "sst/" }
 
+// Positions begins the keys of what consumers of a slot on other machines put.
+func (p BranchPrefix) Positions(slot string) string { return p.Objects() + "slot/" + slot + "/" }
+
 // Checkpoints begins the keys of checkpoints.
 func (p BranchPrefix) Checkpoints() string {
 	if p == "" {
