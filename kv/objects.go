@@ -62,6 +62,13 @@ func newObjectStore(opts *Options, dir string) (*objectStore, error) {
 	return o, err
 }
 
+// another returns a directory that is as new as its caller has read, whatever the view is. It sends no request.
+func (o *objectStore) another() (objectdir.Directory, error) {
+	p := o.d.opts.objectParams()
+	p.Transfer = true // the cache is the view's
+	return o.Open(p)
+}
+
 // close ends all requests.
 func (o *objectStore) close() error {
 	if o == nil {

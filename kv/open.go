@@ -144,6 +144,9 @@ func connectParts(d *DB) {
 	}
 	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
 	d.slots.FS, d.slots.Dir, d.slots.Remote, d.slots.Logger, d.slots.Last = d.fs, d.dir, d.objects != nil, d.log, d.seq
+	if d.objects != nil {
+		d.slots.Positions = d.objects.dir.Positions
+	}
 	connectMarker(d)
 	d.slots.Unneeded = func(copies []string) {
 		for _, name := range copies { // the others were handed in when they were obsolete

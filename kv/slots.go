@@ -89,6 +89,10 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 // A store that OpenReadOnly has opened in a directory has the slots of the store's writer: the consumer is in another
 // process then, and does not move the view: Refresh lets the writer remove files. Changes come while a writer has the
 // store open. Of one that has died, the last come after the next has opened it.
+//
+// In an object store the consumer may be on another machine, and it has what the writer has flushed or ingested. The
+// newest OpenSlot has the slot: what the one before acknowledges next fails, and the error matches ErrFenced of package
+// objects. Close the slot in the writer's process first. The writer learns of acknowledgements when it flushes.
 func (d *DB) OpenSlot(name string) (*Slot, error) {
 	if d.follower != nil {
 		return openElsewhere(d, name)
@@ -105,10 +109,7 @@ func (d *DB) OpenSlot(name string) (*Slot, error) {
 
 // openElsewhere is OpenSlot for a consumer in another process than the writer.
 func openElsewhere(d *DB, name string) (*Slot, error) {
-	if d.objects != nil {
-		return nil, invalidf("in an object store the consumers of slots are in the writer's process")
-	}
-	if !vfs.LocksEndWithProcess {
+	if d.objects == nil && !vfs.LocksEndWithProcess {
 		return nil, fmt.Errorf("siftkv: a slot of a store that another process writes: %w", errors.ErrUnsupported)
 	}
 	leave, err := enter(d)
@@ -123,12 +124,18 @@ func openElsewhere(d *DB, name string) (*Slot, error) {
 		return d.directory.Check()
 	}
 	c := &changelog.Consumer{FS: d.fs, Dir: d.dir, Poll: d.opts.PollInterval, Interrupted: interrupted}
+	if d.objects != nil {
+		if c.Objects, err = d.objects.another(); err != nil {
+			return nil, err
+		}
+		c.FS = c.Objects
+	}
 	acked, err := c.Open(context.Background(), name)
 	if err != nil {
-		return nil, base.WithHint(err, d.opts.hint(d.dir))
+		return nil, errors.Join(base.WithHint(err, d.opts.hint(d.dir)), c.Close())
 	}
 	d.slots.Follow(c)
-	return changefeed.New(&changefeed.Store{FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir),
+	return changefeed.New(&changefeed.Store{FS: c.FS, Dir: d.dir, Hint: d.opts.hint(d.dir),
 		Last: func() (base.SeqNum, error) {
 			last, _, err := c.Range(context.Background())
 			return last, err
@@ -136,7 +143,7 @@ func openElsewhere(d *DB, name string) (*Slot, error) {
 		Ack:     func(_ string, seq base.SeqNum) error { return c.Ack(seq) },
 		Release: func(string) { _ = c.Close() }, // it was only read
 		Locate:  func(_ string, at base.SeqNum) (manifest.KeptPart, error) { return c.Locate(at) },
-		Await:   c.Await, Interrupted: interrupted}, name, acked), nil
+		Await:   c.Await, Interrupted: interrupted, ExplainLoss: c.ExplainLoss}, name, acked), nil
 }
 
 // SnapshotOf returns a snapshot for the consumer of a slot to begin with, or to begin again, as that of CreateSlot is.

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -213,16 +215,33 @@ func TestNothingIsMarkedForAConsumerHere(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-func TestAViewOfAnObjectStoreHasNoSlots(t *testing.T) {
+// A consumer on another machine begins with a snapshot of what is in tables, and large values come with the changes.
+func TestAViewOfAnObjectStoreHasSlots(t *testing.T) {
 	t.Parallel()
 	bucket := objstore.NewMem()
-	db := openObjects(t, bucket, nil)
-	view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: bucket}})
+	db := openObjects(t, bucket, &Options{SeparateFrom: 1000})
+	view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: bucket}, PollInterval: time.Millisecond})
 	require.NoError(t, err)
 	_, err = view.OpenSlot("s")
-	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.Empty(t, view.Slots())
-	require.NoError(t, errors.Join(view.Close(), db.Close()))
+	require.NoError(t, makeSlot(t, db, "s").Close())
+	large := strings.Repeat("large", 1000)
+	set(t, db, "a", "1")
+	require.NoError(t, db.Flush(t.Context()))
+	set(t, db, "b", large)
+	slot, err := view.OpenSlot("s")
+	require.NoError(t, err)
+	snap, err := view.SnapshotOf(t.Context(), slot)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, slot.Position())
+	storetest.RequireContents(t, storetest.Model{"a": "1"}, snap)
+	require.NoError(t, errors.Join(snap.Close(), slot.Ack(1), db.Close())) // what was not flushed is in the log
+	model := storetest.Model{"a": "1"}
+	changesOf(t, slot, 1, func(c *Change) { require.NoError(t, c.Replay(storetest.ModelWriter{Model: model})) })
+	require.Equal(t, storetest.Model{"a": "1", "b": large}, model)
+	require.NoError(t, errors.Join(slot.Ack(2), view.Close()))
+	require.ErrorIs(t, slot.Ack(2), ErrClosed)
 }
 
 // A snapshot of a view that goes back is counted once: when it is closed, others still count.

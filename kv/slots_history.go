@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"time"
@@ -22,6 +23,7 @@ func keepLogs(d *DB, f flushJob, files *values.Flush) ([]manifest.KeptPart, erro
 	if f.next != nil {
 		to = f.limit
 	}
+	d.slots.LearnFar(context.Background())
 	from := d.slots.Acknowledged(to)
 	switch {
 	case from == to:

@@ -14,14 +14,17 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // A Consumer has a slot in another process than the writer of the store. It knows what the files say: which logs there
-// are, and up to where sync marks prove that they are durable. It is safe for concurrent use.
+// are, and up to where sync marks prove that they are durable. On another machine it knows what the list of files in
+// the object store says: all of that is durable, and it has what is in tables. It is safe for concurrent use.
 type Consumer struct {
 	FS          vfs.FS
+	Objects     objectdir.Directory // FS, which the consumer closes; nil: the store is in a directory
 	Dir         string
 	Poll        time.Duration                   // how often it looks for changes at least
 	Interrupted func(ctx context.Context) error // returns an error if the store is closed, or ctx has ended
@@ -29,12 +32,16 @@ type Consumer struct {
 	mu     sync.Mutex
 	lock   io.Closer // nil: the slot is closed
 	record           // as the slot's file is
-	lost   error
+	lost   error     // for ever
+
+	positions objectdir.Positions // nil: the store is in a directory
+	tried     base.SeqNum         // the last write that was acknowledged, or may be
 
 	tail   *manifest.Tail
 	kept   manifest.Kept
 	logNum uint64
 	tables base.SeqNum // the last write that is in tables, or in the logs of a store that was closed
+	inLogs bool        // of a store that was closed, which has some in logs
 	edits  unproven    // of the manifest, by the last such write
 	logs   manifest.LogTail
 	live   []liveLog // that are read, oldest first
@@ -53,12 +60,18 @@ type liveLog struct {
 	records unproven
 }
 
-// Open takes the slot with this name. Its errors are those of Log.Open.
+// Open takes the slot with this name. Its errors are those of Log.Open. After one the caller calls Close.
 func (c *Consumer) Open(ctx context.Context, name string) (acked base.SeqNum, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.Name = name; !manifest.IsSlotName(name) {
 		return 0, errNoSlot("open", name)
+	}
+	if c.Objects != nil {
+		if err = c.openFar(ctx); err == nil {
+			err = c.refresh(ctx)
+		}
+		return c.Acked, err
 	}
 	if _, err := c.fromFile(); err != nil {
 		return 0, err // and no file for the lock is made
@@ -89,10 +102,13 @@ func (c *Consumer) fromFile() (record, error) {
 }
 
 // Close gives the slot back. A second Close does nothing.
-func (c *Consumer) Close() error {
+func (c *Consumer) Close() (err error) {
+	if c.Objects != nil {
+		err = c.Objects.Close() // requests end
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.close()
+	return errors.Join(err, c.close())
 }
 
 func (c *Consumer) close() (err error) {
@@ -116,6 +132,9 @@ const maxRefreshTries = 100
 
 // refresh reads what is new. The caller holds c.mu.
 func (c *Consumer) refresh(ctx context.Context) (err error) {
+	if c.Objects != nil && c.lock != nil {
+		defer c.Objects.Within(ctx)()
+	}
 	for try := 0; ; try++ {
 		switch {
 		case c.lock == nil:
@@ -126,12 +145,16 @@ func (c *Consumer) refresh(ctx context.Context) (err error) {
 		if err = c.Interrupted(ctx); err == nil {
 			err = c.readManifest()
 		}
+		if err == nil && c.Objects != nil {
+			err = c.refreshFar()
+		}
 		switch {
 		case err != nil:
 		case c.History == 0 || c.kept.History != c.History:
 			err = c.lose(whyDiverged)
 		case c.kept.From > c.Acked:
 			err = c.lose(whyOverrun)
+		case c.Objects != nil && !c.inLogs:
 		default:
 			c.logs.FS, c.logs.Dir = c.FS, c.Dir
 			err = c.logs.Read(c.logNum, c.take, func() error { return c.Interrupted(ctx) })
@@ -139,7 +162,13 @@ func (c *Consumer) refresh(ctx context.Context) (err error) {
 		if err == nil && c.last() < c.durable {
 			// Other writes have these numbers next. The writer may not know: the slot's file tells it.
 			c.History = 0
-			err = errors.Join(c.lose(whyDiverged), c.write(c.FS, c.Dir))
+			if err = c.lose(whyDiverged); c.Objects == nil {
+				err = errors.Join(err, c.write(c.FS, c.Dir))
+			}
+		}
+		if err != nil && c.Objects != nil {
+			c.Objects.LookAgain()
+			return err
 		}
 		if !errors.Is(err, fs.ErrNotExist) || try == maxRefreshTries {
 			return err
@@ -156,7 +185,7 @@ func (c *Consumer) lose(why string) error {
 func (c *Consumer) readManifest() error {
 	num, err := manifest.Current(c.FS, c.Dir)
 	if err == nil && (c.tail == nil || c.tail.Position().Manifest != num) {
-		c.kept, c.logNum, c.tables, c.edits = manifest.Kept{}, 0, 0, nil
+		c.kept, c.logNum, c.tables, c.inLogs, c.edits = manifest.Kept{}, 0, 0, false, nil
 		if err = c.closeTail(); err == nil {
 			c.tail, err = manifest.OpenTail(c.FS, c.Dir, num)
 		}
@@ -165,13 +194,17 @@ func (c *Consumer) readManifest() error {
 		err = c.tail.Read(func(e *manifest.Edit) error {
 			c.kept.Apply(&e.Slots)
 			c.logNum = max(c.logNum, e.LogNum)
-			c.tables = max(c.tables, e.LastSeq, e.Closed)
+			tables := max(c.tables, e.LastSeq)
+			c.tables, c.inLogs = max(tables, e.Closed), e.Closed > tables
 			return nil
 		})
 	}
 	if err == nil {
 		c.edits.add(c.tail.Position().Offset, c.tables)
 		c.durable = max(c.durable, c.edits.prove(c.tail.SyncedTo()))
+		if c.Objects != nil {
+			c.durable = max(c.durable, c.tables)
+		}
 		c.live = slices.DeleteFunc(c.live, func(l liveLog) bool {
 			if l.num < c.logNum && l.last > c.tables {
 				c.undone = append(c.undone, undone{c.tables, l.last})
@@ -222,7 +255,11 @@ func (c *Consumer) take(num uint64, r *wal.Reader, rec []byte) error {
 
 // Await returns, once a write after number at is durable, the last one that is known to be.
 func (c *Consumer) Await(ctx context.Context, at base.SeqNum) (base.SeqNum, error) {
-	for wait := time.Millisecond; ; wait = min(2*wait, c.Poll) {
+	wait := time.Millisecond
+	if c.Objects != nil {
+		wait = c.Poll // each look is a request
+	}
+	for ; ; wait = min(2*wait, c.Poll) {
 		_, durable, err := c.Range(ctx)
 		if err != nil || durable > at {
 			return durable, err
@@ -251,6 +288,9 @@ func (c *Consumer) Locate(at base.SeqNum) (p manifest.KeptPart, err error) {
 	}
 	if p, ok := c.kept.After(at); ok {
 		return p, nil
+	}
+	if c.Objects != nil && !c.inLogs {
+		return manifest.KeptPart{Last: c.tables}, nil // writes that failed may have the numbers up to there
 	}
 	p = manifest.KeptPart{Log: c.logNum, Last: base.MaxSeqNum}
 	for i := range c.live {
@@ -284,6 +324,9 @@ func (c *Consumer) Ack(seq base.SeqNum) error {
 	defer c.mu.Unlock()
 	if c.lock == nil || seq <= c.Acked {
 		return c.refresh(ctx)
+	}
+	if c.positions != nil {
+		return c.ackFar(seq)
 	}
 	now, err := c.fromFile()
 	has := func(u undone) bool { return u.from < seq && seq <= u.to }

@@ -72,14 +72,18 @@ func (l *Log) elsewhere(live bool) (names []string) {
 	return names
 }
 
-// Follow makes Release close a consumer of a store that another process writes.
+// Follow makes Release close a consumer of a store that another process writes. It closes one that the slot had before.
 func (l *Log) Follow(c *Consumer) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	before := l.consumers[c.Name]
 	if l.consumers == nil {
 		l.consumers = map[string]io.Closer{}
 	}
-	l.consumers[c.Name] = c // one that it replaces was closed
+	l.consumers[c.Name] = c
+	l.mu.Unlock()
+	if before != nil {
+		_ = before.Close() // it was only read
+	}
 }
 
 // Follows returns the consumer that has a slot, or had it last; nil: there was none.

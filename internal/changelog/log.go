@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -32,6 +33,9 @@ type Log struct {
 	Trim     func() error          // makes an edit, so that what no slot needs is given up
 	ReadOnly bool                  // another process writes the store
 	Unneeded func(copies []string) // is called when files are not needed any more, with the names of copies of logs
+
+	// Positions returns those of a slot's consumers on other machines; nil: there can be none.
+	Positions func(slot string) objectdir.Positions
 
 	active atomic.Bool // some slot is not lost
 

@@ -65,8 +65,11 @@ func (r *record) line() string {
 
 // write makes the record durable, in place of the one before.
 func (r *record) write(fsys vfs.FS, dir string) error {
-	return vfs.ReplaceFile(fsys, filepath.Join(dir, manifest.SlotName(r.Name)), base.SealLine(r.line()))
+	return vfs.ReplaceFile(fsys, filepath.Join(dir, manifest.SlotName(r.Name)), r.sealed())
 }
+
+// sealed returns what a file with the record has.
+func (r *record) sealed() []byte { return base.SealLine(r.line()) }
 
 // removeRecord removes a slot's file, durably.
 func removeRecord(fsys vfs.FS, dir, slot string) error {

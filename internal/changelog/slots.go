@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -22,6 +23,8 @@ type slot struct {
 	record
 	why  string    // it is lost; empty: it is not
 	lock io.Closer // of the consumer in this process; nil: there is none
+
+	positions objectdir.Positions // of consumers on other machines; nil: they were not asked for
 }
 
 // ErrLost is matched if a slot is lost.
@@ -156,9 +159,11 @@ func (l *Log) Open(name string) (acked base.SeqNum, err error) {
 		return 0, err
 	}
 	l.Learn() // another process may have acknowledged more
+	err = l.claimFar(name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, err := l.usable(name)
+	s, lost := l.usable(name)
+	err = errors.Join(err, lost)
 	if err != nil {
 		return 0, errors.Join(err, lock.Close())
 	}
@@ -256,6 +261,9 @@ func (l *Log) drop(name string) error {
 	lock, err := lockSlot(l.FS, l.Dir, name)
 	if err != nil {
 		return err
+	}
+	if err := l.dropFar(s); err != nil {
+		return errors.Join(err, lock.Close())
 	}
 	return l.remove(name, lock, false)
 }

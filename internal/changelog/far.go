@@ -1,0 +1,185 @@
+package changelog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/objectdir"
+)
+
+// In an object store the consumer of a slot may be on another machine. It has no lock, and writes no file of the store:
+// it has the claim to the slot's positions. Each is a record, as the slot's file is, which the writer takes over.
+
+// A consumer whose claim was ended by the next learns it from its next acknowledgement.
+
+// claimedError says that another consumer has opened a slot. The error matches base.ErrFenced.
+func claimedError(slot string, err error) error {
+	return fmt.Errorf("siftkv: slot %s: another consumer has opened it: %w", slot, err)
+}
+
+// LearnFar takes over what consumers on other machines have acknowledged. The writer calls it before a flush, which
+// then keeps less. An error leaves what is known of a slot as it is.
+func (l *Log) LearnFar(ctx context.Context) {
+	if l.Positions == nil {
+		return
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	for _, s := range l.away(true) {
+		text, err := l.far(s).Newest(ctx)
+		if err == nil {
+			err = l.learnFar(s, text)
+		}
+		if err != nil {
+			l.Logger.Warn("it is not known what the consumer of a slot has acknowledged", "slot", s.Name, "error", err)
+		}
+	}
+}
+
+// far returns the positions of a slot. The caller holds l.writing.
+func (l *Log) far(s *slot) objectdir.Positions {
+	if s.positions == nil {
+		s.positions = l.Positions(s.Name)
+	}
+	return s.positions
+}
+
+// learnFar takes over a position of a slot that no consumer in this process has. The caller holds l.writing.
+func (l *Log) learnFar(s *slot, text string) error {
+	r, err := positionOf(s.Name, text)
+	if err != nil || r.History != s.History || r.Acked <= s.Acked { // these change with l.writing held
+		return err
+	}
+	if r.Acked > l.Last() {
+		return lostError(s.Name, whyDiverged)
+	}
+	if err := r.write(l.FS, l.Dir); err != nil { // before an edit gives up what the next writer thinks is needed
+		return err
+	}
+	if lost := l.learn(s, r); lost != nil {
+		lost.Log(l.Logger)
+	}
+	return nil
+}
+
+// positionOf returns the record in a position of a slot; an empty one if there is none.
+func positionOf(slot, text string) (r record, err error) {
+	if text == "" {
+		return r, nil
+	}
+	if r, err = parseRecord(text); err == nil && r.Name != slot {
+		err = fmt.Errorf("it is that of slot %.100q", r.Name)
+	}
+	if err != nil {
+		return record{}, &base.CorruptionError{File: "slot/" + slot, Offset: -1, Cause: err,
+			What: "the acknowledgement of a consumer on another machine: drop the slot"}
+	}
+	return r, nil
+}
+
+// claimFar ends the claim of a consumer on another machine, if there was one ever, and takes over what it has
+// acknowledged. The caller holds l.writing, and the slot's lock.
+func (l *Log) claimFar(name string) error {
+	l.mu.Lock()
+	s, err := l.usable(name)
+	l.mu.Unlock()
+	if err != nil || l.Positions == nil {
+		return err
+	}
+	text, err := l.far(s).Claim(context.Background(), false)
+	if err == nil {
+		err = l.learnFar(s, text)
+	}
+	return err
+}
+
+// dropFar ends the claim of a consumer on another machine to a slot that is about to be removed. The position stays: a
+// slot that gets the name later is beyond it, and a writer that is fenced, and drops nothing, loses none. If it is
+// damaged, another takes its place. The caller holds l.writing.
+func (l *Log) dropFar(s *slot) error {
+	if l.Positions == nil {
+		return nil
+	}
+	_, err := l.far(s).Claim(context.Background(), false)
+	if errors.Is(err, base.ErrCorruption) {
+		err = l.far(s).Put(context.Background(), string(s.sealed()))
+	}
+	return err
+}
+
+// openFar is Open of a consumer on another machine. The caller holds c.mu.
+func (c *Consumer) openFar(ctx context.Context) error {
+	defer c.Objects.Within(ctx)()
+	err := c.readManifest()
+	if err == nil {
+		_, err = c.fromFile()
+	}
+	if err != nil {
+		return err // and nothing is claimed
+	}
+	c.positions = c.Objects.Positions(c.Name)
+	text, err := c.positions.Claim(ctx, true)
+	if err != nil {
+		return err
+	}
+	c.lock = io.NopCloser(nil)
+	r, err := positionOf(c.Name, text)
+	if err == nil {
+		err = c.readManifest() // what consumers before have acknowledged, in the writer's process too
+	}
+	if err == nil {
+		c.record, err = c.fromFile()
+	}
+	if err == nil && r.History == c.History {
+		c.Acked = max(c.Acked, r.Acked)
+	}
+	c.durable, c.tried = max(c.durable, c.Acked), c.Acked // if it is more than there is, it is lost
+	return err
+}
+
+// refreshFar looks whether the slot is still the consumer's, by what the list of files says. The caller holds c.mu.
+func (c *Consumer) refreshFar() error {
+	r, err := c.fromFile()
+	switch {
+	case err != nil:
+		c.lost = err
+	case r.History != c.History:
+		return c.lose(whyDiverged)
+	case r.Acked > c.tried:
+		c.lost = claimedError(c.Name, base.ErrFenced)
+	default:
+		c.Acked = max(c.Acked, r.Acked) // the attempt has not failed after all
+	}
+	return c.lost
+}
+
+// ExplainLoss returns why a file is gone that must be there, given the error that says so: the list of files may be
+// old.
+func (c *Consumer) ExplainLoss(err error) error {
+	if c.Objects == nil {
+		return err
+	}
+	c.Objects.LookAgain()
+	_, _, lost := c.Range(context.Background())
+	return cmp.Or(lost, err)
+}
+
+// ackFar makes an acknowledgement durable. The caller holds c.mu.
+func (c *Consumer) ackFar(seq base.SeqNum) error {
+	c.tried = seq
+	now := c.record
+	now.Acked = seq
+	err := c.positions.Put(context.Background(), string(now.sealed()))
+	switch {
+	case err == nil:
+		c.record = now
+	case errors.Is(err, base.ErrFenced):
+		c.lost = claimedError(c.Name, err)
+		return c.lost
+	}
+	return err
+}
