@@ -115,8 +115,8 @@ func (l *lock) Close() error {
 		return nil // the lock went with the process
 	}
 	l.s.closed(l.name)
-	l.n.holders--
-	l.n.exclusive = false
-	l.s.locked = slices.DeleteFunc(l.s.locked, func(n *node) bool { return n == l.n })
+	l.n.unlock()
+	i := slices.Index(l.s.locked, l.n)
+	l.s.locked = slices.Delete(l.s.locked, i, i+1)
 	return nil
 }

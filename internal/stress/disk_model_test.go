@@ -109,10 +109,12 @@ func (d *Disk) Kill() {
 // die ends all sessions, and takes what was not synced if the power is cut. The caller holds
 // d.mu.
 func (d *Disk) die(cut bool) {
-	for _, s := range d.sessions {
-		s.end()
-	}
-	d.sessions = nil
+	d.sessions = slices.DeleteFunc(d.sessions, func(s *Session) bool {
+		if dies := cut || !s.beside; dies {
+			s.end()
+		}
+		return s.dead
+	})
 	if !cut {
 		d.counts.Kills++
 		return

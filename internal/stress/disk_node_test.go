@@ -37,6 +37,12 @@ type change struct {
 	node     *node
 }
 
+// unlock releases a lock.
+func (n *node) unlock() {
+	n.holders--
+	n.exclusive = false
+}
+
 func newDir() *node {
 	return &node{isDir: true, names: map[string]*node{}, durable: map[string]*node{}}
 }

@@ -43,9 +43,10 @@ type Session struct {
 	disk   *Disk
 	decide func(Call) Outcome // nil: all calls succeed
 	gone   chan struct{}
-	dead   bool         // guarded by Disk.mu
-	flight sync.RWMutex // held for reading from the decision about a call to its end
-	locked []*node
+	dead   bool           // guarded by Disk.mu
+	flight sync.RWMutex   // held for reading from the decision about a call to its end
+	locked []*node        // an entry for each lock
+	beside bool           // a process of its own
 	open   map[string]int // files that are open, by name; guarded by Disk.mu
 }
 
@@ -62,6 +63,15 @@ func (d *Disk) Mount(decide func(Call) Outcome) *Session {
 	defer d.mu.Unlock()
 	s := &Session{disk: d, decide: decide, gone: make(chan struct{}), open: map[string]int{}}
 	d.sessions = append(d.sessions, s)
+	return s
+}
+
+// MountBeside returns a new session of a process that does not end with the others, unless the power is cut.
+func (d *Disk) MountBeside(decide func(Call) Outcome) *Session {
+	s := d.Mount(decide)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.beside = true
 	return s
 }
 
@@ -105,7 +115,7 @@ func (s *Session) end() {
 	}
 	s.dead = true
 	for _, n := range s.locked {
-		n.holders, n.exclusive = 0, false
+		n.unlock()
 	}
 	close(s.gone)
 }
@@ -292,7 +302,12 @@ func (s *Session) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 	var locked *vfs.LockedError
 	l := &lock{s: s, name: name}
 	err := s.do(Call{Op: "lock", Path: name, Changes: true}, func() (err error) {
-		if l.n, err = s.disk.makeFile(name); err != nil {
+		if mode == vfs.Existing {
+			l.n, err = s.disk.findFile(name)
+		} else {
+			l.n, err = s.disk.makeFile(name)
+		}
+		if err != nil {
 			return err
 		}
 		if l.n.exclusive || l.n.holders > 0 && mode == vfs.Exclusive {

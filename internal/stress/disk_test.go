@@ -263,3 +263,27 @@ func TestOpenFiles(t *testing.T) {
 	require.ErrorIs(t, r.Close(), fs.ErrClosed)
 	require.Empty(t, s.OpenFiles())
 }
+
+// A process beside the others outlives them, with the locks that it has, but no power cut.
+func TestAProcessBesideTheOthers(t *testing.T) {
+	d := NewDisk(1)
+	s, beside := d.Mount(nil), d.MountBeside(nil)
+	require.NoError(t, s.MkdirAll("db"))
+	_, err := s.Lock("db/CONSUMER", vfs.Existing)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	for _, each := range []*Session{s, s, beside} {
+		_, err := each.Lock("db/READERS", vfs.Shared)
+		require.NoError(t, err)
+	}
+	d.Kill()
+	next := d.Mount(nil)
+	_, err = next.Lock("db/READERS", vfs.Exclusive)
+	require.ErrorIs(t, err, vfs.ErrLocked)
+	beside.Unmount()
+	_, err = next.Lock("db/READERS", vfs.Exclusive)
+	require.NoError(t, err)
+	beside = d.MountBeside(nil)
+	d.Cut()
+	_, err = beside.List("db")
+	require.ErrorIs(t, err, ErrGone)
+}

@@ -162,6 +162,11 @@ func (r *round) body() *Finding {
 // mount gives the round a new session, as a new process has.
 func (r *round) mount() {
 	r.session, r.plain = r.disk.Mount(r.plan.decide), r.disk.Mount(nil)
+	for _, c := range r.consumers {
+		if c.away != nil {
+			c.away.plan.Store(r.plan)
+		}
+	}
 }
 
 // open opens the store, with all that goes wrong meanwhile, and checks it.

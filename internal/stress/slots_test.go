@@ -28,6 +28,7 @@ type consumer struct {
 	noted replica // when it acknowledged last, or tried to: it goes on there after its own end
 	acked uint64  // the last acknowledgement that succeeded
 
+	away *elsewhere                                // nil: the consumer is in the writer's process
 	slot *kv.Slot                                  // nil: it is not open
 	next func() (c *kv.Change, err error, ok bool) // nil: no changes are under way
 	stop func()
@@ -58,6 +59,9 @@ func (w *worker) changes() *Finding {
 		return nil
 	}
 	defer c.mu.Unlock()
+	if c.away != nil && c.away.gone() {
+		c.detach()
+	}
 	switch {
 	case !c.there:
 		return c.begin(w)
@@ -80,6 +84,9 @@ func (w *worker) changes() *Finding {
 
 // acknowledge acknowledges all changes that the consumer has.
 func (c *consumer) acknowledge(w *worker) *Finding {
+	if c.away != nil && c.away.durable < c.now.position {
+		return nil // Ack would wait for the writer, which may have failed
+	}
 	c.noted = c.now.clone()
 	c.tell(w.r)
 	err := c.slot.Ack(c.now.position)
@@ -143,6 +150,9 @@ func (c *consumer) copy(w *worker, snap *kv.Snapshot) *Finding {
 		return w.allow(err)
 	}
 	what := "the snapshot of slot " + c.name
+	if o.isOlder(got) {
+		return nil // a view may have less than an opening since
+	}
 	if f := o.checkView(what, got, nil); f != nil {
 		return f
 	}
@@ -173,7 +183,7 @@ func (c *consumer) copy(w *worker, snap *kv.Snapshot) *Finding {
 
 // reopen opens the slot again, for a consumer that has all its changes, or goes on where it acknowledged last.
 func (c *consumer) reopen(w *worker) *Finding {
-	slot, err := w.db.OpenSlot(c.name)
+	slot, err := c.open(w)
 	if err != nil {
 		return c.failed(w, err)
 	}
@@ -186,9 +196,12 @@ func (c *consumer) reopen(w *worker) *Finding {
 		c.now = c.noted.clone()
 	}
 	if err := slot.Skip(c.now.position); err != nil {
-		return found("slot", "%s: the consumer has what the store has not: %v", c.name, err)
+		return c.failed(w, err)
 	}
 	w.r.slot("opened")
+	if w.rng.IntN(4) == 0 {
+		return c.beginAgain(w)
+	}
 	return nil
 }
 
@@ -199,9 +212,19 @@ func (c *consumer) take(w *worker, n int) *Finding {
 			return f
 		}
 	}
+	if f := c.refresh(w); f != nil || c.slot == nil {
+		return f
+	}
+	ctx, cancel := c.waiting()
+	defer func() {
+		if c.away != nil {
+			c.end()
+		}
+		cancel()
+	}()
 	for ; n > 0 && c.lags(w.r.oracle); n-- {
 		if c.next == nil {
-			c.next, c.stop = iter.Pull2(c.slot.Changes(context.Background()))
+			c.next, c.stop = iter.Pull2(c.slot.Changes(ctx))
 		}
 		change, err, _ := c.next()
 		if err == nil {
@@ -209,7 +232,9 @@ func (c *consumer) take(w *worker, n int) *Finding {
 			if f != nil {
 				return f
 			}
-			err = replayed
+			if err = replayed; err == nil {
+				c.prove()
+			}
 		}
 		if err != nil {
 			c.end()
@@ -386,6 +411,10 @@ func (c *consumer) detach() {
 		_ = c.slot.Close() // it never fails
 		c.slot = nil
 	}
+	if c.away != nil {
+		c.away.end()
+		c.away = nil
+	}
 }
 
 // giveUp drops the replica.
@@ -400,10 +429,14 @@ func (c *consumer) failed(w *worker, err error) *Finding {
 	switch {
 	case err == nil:
 		return nil
+	case strings.Contains(err.Error(), "its consumer has a write that the store has not"):
+		return found("slot", "%s: %v", c.name, err)
 	case errors.Is(err, kv.ErrSlotLost):
 		return c.lose(w.r, err.Error())
 	case strings.Contains(err.Error(), "call Changes again"):
 		return nil
+	case c.away != nil && c.away.gone():
+		c.detach()
 	}
 	return w.allow(err)
 }
@@ -476,6 +509,7 @@ func (r *round) checkSlots() *Finding {
 			}
 			continue
 		}
+		r.losses.of(c.name) // of an opening that failed, which lost it in memory alone
 		for n, k := range r.oracle.spaces {
 			if v, _ := k.base.get(k.markKey(), 0); c.now.ids[n] > 0 {
 				if id, _ := parseMark(v); id < c.now.ids[n] {
@@ -504,14 +538,15 @@ func (r *round) catchUp() *Finding {
 				return found("slot", "%s does not come up to the store when all is quiet", c.name)
 			}
 		}
-		c.detach()
 	}
 	return nil
 }
 
-// detach ends all consumers, as processes end with the store's.
-func (r *round) detach() {
-	for _, c := range r.consumers {
-		c.detach()
+// detach ends the consumers that are in the process of the store, which ends; all of them with the life.
+func (l *life) detach(all bool) {
+	for _, c := range l.consumers {
+		if all || c.away == nil {
+			c.detach()
+		}
 	}
 }
