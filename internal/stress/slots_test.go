@@ -196,6 +196,7 @@ func (c *consumer) reopen(w *worker) *Finding {
 		c.now = c.noted.clone()
 	}
 	if err := slot.Skip(c.now.position); err != nil {
+		c.detach() // it would begin before what the consumer has
 		return c.failed(w, err)
 	}
 	w.r.slot("opened")
