@@ -120,24 +120,26 @@ func Example_jobQueue() {
 			leases, head = append(leases, lease), bytes.Clone(key)
 			_, _ = b.Set(lease, job), b.Delete(key) // a batch keeps its errors for Commit
 		}
-		if err = errors.Join(err, b.Commit(nil)); err != nil {
-			head = nil // the jobs are there
+		err = errors.Join(err, b.Commit(nil))
+		if err != nil || len(leases) < n {
+			head = nil // jobs may be before it: added late, or moved back
 		}
 		return leases, err
 	}
-	leases, err := claim(2, time.Unix(1_800_000_000, 0))
-	more, errMore := claim(2, time.Unix(1_800_000_000, 0))
-	for _, lease := range append(leases, more...) {
-		fmt.Printf("%s\n", lease)
-	}
-	fmt.Printf("from %s: %v\n", head, errMore)
+	until := time.Unix(1_800_000_000, 0)
+	leases, err := claim(3, until)
+	fmt.Printf("%s %v\n", leases, err)
 	// A worker that is done deletes its lease. Leases that have ended come first in their order.
-	fmt.Println(err, db.Delete(leases[0], nil))
+	fmt.Println(db.Delete(leases[1], nil))
+	fmt.Println(db.Delete(leases[0], nil), db.Set([]byte("ready/00000000"), []byte("job 0"), nil))
+	for range 2 {
+		leases, err = claim(3, until)
+		fmt.Printf("%s %v\n", leases, err)
+	}
 	// Output:
-	// lease/001800000000/00000000
-	// lease/001800000000/00000001
-	// lease/001800000000/00000002
-	// lease/001800000000/00000003
-	// from ready/00000003: <nil>
+	// [lease/001800000000/00000000 lease/001800000000/00000001 lease/001800000000/00000002] <nil>
+	// <nil>
 	// <nil> <nil>
+	// [lease/001800000000/00000003 lease/001800000000/00000004] <nil>
+	// [lease/001800000000/00000000] <nil>
 }

@@ -70,25 +70,22 @@ func BenchmarkLatencyOfASlot(b *testing.B) {
 	slot, snap, err := db.CreateSlot(ctx, "slot")
 	require.NoError(b, err)
 	require.NoError(b, snap.Close())
-	began, done := time.Now(), make(chan []time.Duration)
+	began, done, waits := time.Now(), make(chan error, 1), []time.Duration(nil)
 	go func() {
-		var waits []time.Duration
+		var at stamp
 		for c, err := range slot.Changes(ctx) {
-			if err != nil {
-				break
+			if err == nil {
+				err = c.Replay(&at)
 			}
-			var at stamp
-			if c.Replay(&at) == nil {
-				waits = append(waits, time.Since(began)-at.of)
+			waits = append(waits, time.Since(began)-at.of)
+			if err == nil && len(waits)%1000 == 0 {
+				err = slot.Ack(c.Last())
 			}
-			if len(waits)%1000 == 0 {
-				_ = slot.Ack(c.Last())
-			}
-			if len(waits) == b.N {
-				break
+			if err != nil || len(waits) == b.N {
+				done <- err
+				return
 			}
 		}
-		done <- waits
 	}()
 	batch, value := db.NewBatch(), make([]byte, 100)
 	b.ResetTimer()
@@ -102,7 +99,7 @@ func BenchmarkLatencyOfASlot(b *testing.B) {
 		}
 		require.NoError(b, batch.Commit(NoSync))
 	}
-	waits := <-done
+	require.NoError(b, <-done)
 	b.StopTimer()
 	cancel()
 	slices.Sort(waits)

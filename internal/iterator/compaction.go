@@ -33,7 +33,7 @@ type Compaction struct {
 	lastStripe int  // of the last version of user that was seen
 	open       bool // it was an operand: older versions of its stripe matter
 
-	passed  int   // bytes of input since Stop was last asked
+	passed  int   // bytes of input since the last pause
 	stopped error // what Stop returned
 
 	operands operandChain
@@ -146,15 +146,14 @@ func (c *Compaction) findKept() bool {
 }
 
 // pauseEvery is how many bytes of input pass between two pauses, where an entry counts for what its sequence number,
-// its lengths and its comparisons cost as well. That is a tenth of a millisecond.
+// its lengths and its comparisons cost as well.
 const (
 	pauseEvery  = 64 << 10
 	entryWeight = 256
 )
 
-// shouldStop counts the input entry, and reports whether the pass has to end early. At a pause it gives way. Go
-// takes a processor from a goroutine after ten milliseconds only: so long would writers and readers that can run wait
-// behind passes that have all processors.
+// shouldStop counts the input entry, and reports whether the pass has to end early. At a pause it gives way. Go takes a
+// processor from a goroutine after ten milliseconds only: others would wait as long behind passes that have all.
 func (c *Compaction) shouldStop() bool {
 	if c.passed += entryWeight + len(c.in.Key().User) + len(c.in.Value()); c.passed < pauseEvery {
 		return false
