@@ -25,6 +25,7 @@ type life struct {
 	losses    losses
 	slotBytes int64 // the bound of what is kept for slots; 0: the default, which a life does not reach
 
+	goesOn     bool   // a round has been left that goes on
 	lastEnd    string // how the round before ended
 	killed     bool   // and only its process died
 	closedWell bool   // and Close succeeded

@@ -100,9 +100,11 @@ func (r *round) run(ctx context.Context) *Finding {
 	r.watch = startWatch(r.patience, r.changes)
 	defer r.watch.close()
 	done := make(chan *Finding, 1)
+	r.goesOn = true
 	go func() { done <- r.body() }()
 	select {
 	case f := <-done:
+		r.goesOn = false
 		return f
 	case f := <-r.watch.hung:
 		f.Text = r.shape() + f.Text

@@ -91,7 +91,7 @@ func (s *run) live(l *life) error {
 	c.lives++
 	defer func() { c.addDisk(l.disk.Counts()) }()
 	defer l.copied.remove()
-	defer l.detach(true)
+	defer l.end()
 	for n := 0; n < roundsOfLife && !s.enough(); n++ {
 		r := l.draw(n)
 		s.log(fmt.Sprintf("life %d, %v", l.seed, r))

@@ -36,9 +36,19 @@ func beginElsewhere(w *worker) (*elsewhere, error) {
 	return e, nil
 }
 
-func (e *elsewhere) end() {
-	_ = e.db.Close() // a reader has nothing to lose
-	e.session.Unmount()
+// end closes the view, which leaves no file open.
+func (e *elsewhere) end() *Finding {
+	defer e.session.Unmount()
+	err := e.db.Close()
+	names := e.session.OpenFiles()
+	switch {
+	case e.gone():
+	case err != nil && !documented(err):
+		return found("undocumented error", "Close of a view: %v", err)
+	case err == nil && len(names) > 0:
+		return found("leak", "after Close of a view these files are open: %v", names)
+	}
+	return nil
 }
 
 func (e *elsewhere) gone() bool {
@@ -54,11 +64,11 @@ func (e *elsewhere) gone() bool {
 const patienceElsewhere = 20 * time.Millisecond
 
 // waiting returns the context of a call for the consumer, which waits for the writer if it is in another process.
-func (c *consumer) waiting() (context.Context, context.CancelFunc) {
+func (c *consumer) waiting(patience time.Duration) (context.Context, context.CancelFunc) {
 	if c.away == nil {
 		return context.WithCancel(context.Background())
 	}
-	return context.WithTimeout(context.Background(), patienceElsewhere)
+	return context.WithTimeout(context.Background(), patience)
 }
 
 // open opens the slot in the writer's process, or in another, which may be there already.
@@ -77,19 +87,23 @@ func (c *consumer) open(w *worker) (slot *kv.Slot, err error) {
 	return slot, nil
 }
 
-// beginAgain has the consumer replace its replica by a new snapshot, which the slot's changes follow.
-func (c *consumer) beginAgain(w *worker) *Finding {
+// beginAgain has the consumer replace its replica by a new snapshot, which the slot's changes follow. With the
+// patience of the round the snapshot must come.
+func (c *consumer) beginAgain(w *worker, patience time.Duration) *Finding {
 	db := w.db
 	if c.away != nil {
 		db = c.away.db
 	}
-	ctx, cancel := c.waiting()
+	ctx, cancel := c.waiting(patience)
 	defer cancel()
 	snap, err := db.SnapshotOf(ctx, c.slot)
+	if errors.Is(err, context.DeadlineExceeded) && patience == w.r.patience {
+		return found("slot", "%s gets no snapshot elsewhere when all is quiet: %v", c.name, err)
+	}
 	if err != nil {
 		return c.failed(w, err)
 	}
-	f := c.copy(w, snap)
+	copied, f := c.copy(w, snap)
 	if err := snap.Close(); f == nil {
 		f = w.allow(err)
 	}
@@ -97,8 +111,10 @@ func (c *consumer) beginAgain(w *worker) *Finding {
 		c.detach() // nothing has the changes up to there
 		return f
 	}
-	c.prove()
-	w.r.slot("begun again")
+	if copied {
+		c.prove()
+		w.r.slot("begun again")
+	}
 	return f
 }
 
@@ -114,10 +130,7 @@ func (c *consumer) refresh(w *worker) *Finding {
 	if c.away == nil || w.rng.IntN(8) > 0 {
 		return nil
 	}
-	if err := c.away.db.Refresh(context.Background()); !errors.Is(err, kv.ErrStale) {
-		return c.failed(w, err)
-	}
-	return nil
+	return c.failed(w, c.away.db.Refresh(context.Background()))
 }
 
 // isOlder reports whether a content lacks writes that the store had when it was last checked.
@@ -130,4 +143,16 @@ func (o *oracle) isOlder(c content) bool {
 		}
 	}
 	return false
+}
+
+// lacks returns a finding if a content lacks what the consumer has: the slot is behind that already, and changes go on
+// there.
+func (c *consumer) lacks(what string, o *oracle, got content) *Finding {
+	for n, k := range o.spaces {
+		if is, _ := parseMark(got[k.markKey()]); is < c.now.ids[n] {
+			return found("slot", "%s has operation %d of %s, and the slot has passed %d", what, is, k.prefix,
+				c.now.ids[n])
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -25,7 +26,9 @@ type consumer struct {
 	noted replica // when it acknowledged last, or tried to: it goes on there after its own end
 	acked uint64  // the last acknowledgement that succeeded
 
-	away *elsewhere                                // nil: the consumer is in the writer's process
+	away  *elsewhere // nil: the consumer is in the writer's process
+	wrong *Finding   // of how a process elsewhere ended
+
 	slot *kv.Slot                                  // nil: it is not open
 	next func() (c *kv.Change, err error, ok bool) // nil: no changes are under way
 	stop func()
@@ -56,6 +59,10 @@ func (w *worker) changes() *Finding {
 		return nil
 	}
 	defer c.mu.Unlock()
+	return cmp.Or(c.step(w), c.wrong)
+}
+
+func (c *consumer) step(w *worker) *Finding {
 	if c.away != nil && c.away.gone() {
 		c.detach()
 	}
@@ -123,7 +130,7 @@ func (c *consumer) begin(w *worker) *Finding {
 		c.slot = nil
 		return w.allow(err)
 	}
-	f := c.copy(w, snap)
+	_, f := c.copy(w, snap)
 	if err := snap.Close(); f == nil {
 		f = w.allow(err)
 	}
@@ -137,21 +144,21 @@ func (c *consumer) begin(w *worker) *Finding {
 	return f
 }
 
-// copy makes the replica of a snapshot, which is a prefix of the writes.
-func (c *consumer) copy(w *worker, snap *kv.Snapshot) *Finding {
+// copy makes the replica of a snapshot, which is a prefix of the writes. It reports false if it made none.
+func (c *consumer) copy(w *worker, snap *kv.Snapshot) (copied bool, f *Finding) {
 	o := w.r.oracle
 	o.clock.hold.RLock()
 	defer o.clock.hold.RUnlock()
 	got, err := readAll(snap, "", w.rng.IntN(2) == 0)
 	if err != nil {
-		return w.allow(err)
+		return false, w.allow(err)
 	}
 	what := "the snapshot of slot " + c.name
-	if o.isOlder(got) {
-		return nil // a view may have less than an opening since
+	if c.away != nil && o.isOlder(got) {
+		return false, c.lacks(what, o, got) // a view may have less than an opening since
 	}
 	if f := o.checkView(what, got, nil); f != nil {
-		return f
+		return false, f
 	}
 	c.now = replica{position: c.slot.Position(), cells: cells{}}
 	for _, k := range o.spaces {
@@ -160,7 +167,7 @@ func (c *consumer) copy(w *worker, snap *kv.Snapshot) *Finding {
 		k.mu.Unlock()
 		if f != nil {
 			f.Text = what + ": " + f.Text
-			return f
+			return false, f
 		}
 		id := uint64(0)
 		if v, ok := got[k.markKey()]; ok {
@@ -175,7 +182,7 @@ func (c *consumer) copy(w *worker, snap *kv.Snapshot) *Finding {
 		}
 	}
 	c.there = true
-	return nil
+	return true, nil
 }
 
 // reopen opens the slot again, for a consumer that has all its changes, or goes on where it acknowledged last.
@@ -198,7 +205,7 @@ func (c *consumer) reopen(w *worker) *Finding {
 	}
 	w.r.slot("opened")
 	if w.rng.IntN(4) == 0 {
-		return c.beginAgain(w)
+		return c.beginAgain(w, patienceElsewhere)
 	}
 	return nil
 }
@@ -213,7 +220,7 @@ func (c *consumer) take(w *worker, n int) *Finding {
 	if f := c.refresh(w); f != nil || c.slot == nil {
 		return f
 	}
-	ctx, cancel := c.waiting()
+	ctx, cancel := c.waiting(patienceElsewhere)
 	defer func() {
 		if c.away != nil {
 			c.end()
@@ -261,7 +268,7 @@ func (c *consumer) detach() {
 		c.slot = nil
 	}
 	if c.away != nil {
-		c.away.end()
+		c.wrong = cmp.Or(c.wrong, c.away.end())
 		c.away = nil
 	}
 }
@@ -358,7 +365,9 @@ func (r *round) checkSlots() *Finding {
 			}
 			continue
 		}
-		r.losses.of(c.name) // of an opening that failed, which lost it in memory alone
+		if lost := r.losses.of(c.name); lost.why != "" && !lost.may { // by an opening that failed, in memory alone
+			return found("slot", "%s was lost for a while before %s: %s", c.name, r.lastEnd, lost.why)
+		}
 		for n, k := range r.oracle.spaces {
 			if v, _ := k.base.get(k.markKey(), 0); c.now.ids[n] > 0 {
 				if id, _ := parseMark(v); id < c.now.ids[n] {
@@ -381,22 +390,38 @@ func (r *round) catchUp() *Finding {
 			if c.slot != nil {
 				do = func(w *worker) *Finding { return c.take(w, 100_000) }
 			}
-			if f := do(w); f != nil {
+			if f := cmp.Or(do(w), c.wrong); f != nil {
 				return f
 			}
-			if attempt >= 100 && time.Now().After(end) {
+			if attempt >= 100 && (c.away == nil || time.Now().After(end)) {
 				return found("slot", "%s does not come up to the store when all is quiet", c.name)
+			}
+		}
+		if c.slot != nil && c.away != nil {
+			if f := c.beginAgain(w, r.patience); f != nil {
+				return f
 			}
 		}
 	}
 	return nil
 }
 
-// detach ends the consumers that are in the process of the store, which ends; all of them with the life.
-func (l *life) detach(all bool) {
+// detach ends the consumers that are in the process of the store, which ends.
+func (l *life) detach() {
 	for _, c := range l.consumers {
-		if all || c.away == nil {
+		if c.away == nil {
 			c.detach()
 		}
+	}
+}
+
+// end ends all consumers. If a round goes on and uses them, the power is cut, which ends their processes.
+func (l *life) end() {
+	if l.goesOn {
+		l.disk.Cut()
+		return
+	}
+	for _, c := range l.consumers {
+		c.detach()
 	}
 }

@@ -42,7 +42,7 @@ func (r *round) work() *Finding {
 		return f
 	default:
 	}
-	defer r.detach(false)
+	defer r.detach()
 	if r.closing.Load() {
 		return nil
 	}
