@@ -209,7 +209,8 @@ func (d *DB) DropSlot(name string) error {
 }
 
 // Slots returns the store's slots, by name. In a store that OpenReadOnly has opened they are those of the store's
-// writer, as far behind the view as they are, and it returns none if their files cannot be read.
+// writer, as far behind the view as they are, and it returns none if their files cannot be read. In an object store it
+// sends requests: they are as far behind what is flushed as they were when the writer flushed last.
 func (d *DB) Slots() []SlotInfo {
 	if d.follower == nil {
 		return d.slots.States(d.seq())
@@ -217,14 +218,27 @@ func (d *DB) Slots() []SlotInfo {
 	d.mu.Lock()
 	last := d.limit
 	d.mu.Unlock()
-	if d.opts.Objects != nil || d.closed.Load() {
+	if d.closed.Load() {
 		return nil
 	}
-	states, err := d.slots.StatesElsewhere(last)
+	states, err := slotsElsewhere(d, last)
 	if err != nil {
 		d.log.Warn("the slots cannot be read", "dir", d.dir, "error", err)
 	}
 	return states
+}
+
+// slotsElsewhere returns the slots of a store that another process writes, whose last write in view is last.
+func slotsElsewhere(d *DB, last base.SeqNum) ([]SlotInfo, error) {
+	if d.objects == nil {
+		return d.slots.StatesElsewhere(d.fs, last)
+	}
+	directory, err := d.objects.another()
+	if err != nil {
+		return nil, err
+	}
+	states, err := d.slots.StatesElsewhere(directory, last)
+	return states, errors.Join(err, directory.Close())
 }
 
 // enter makes Close wait for the caller, which may write files, until leave.

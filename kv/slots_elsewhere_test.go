@@ -236,7 +236,9 @@ func TestAViewOfAnObjectStoreHasSlots(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, slot.Position())
 	storetest.RequireContents(t, storetest.Model{"a": "1"}, snap)
+	require.EqualValues(t, 1, view.Slots()[0].Behind, "what is flushed")
 	require.NoError(t, errors.Join(snap.Close(), slot.Ack(1), db.Close())) // what was not flushed is in the log
+	require.EqualValues(t, 2, view.Slots()[0].Behind)
 	model := storetest.Model{"a": "1"}
 	changesOf(t, slot, 1, func(c *Change) { require.NoError(t, c.Replay(storetest.ModelWriter{Model: model})) })
 	require.Equal(t, storetest.Model{"a": "1", "b": large}, model)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Learn takes over what consumers in other processes have acknowledged. The writer calls it before an edit, so that
@@ -94,9 +95,10 @@ func (l *Log) Follows(name string) *Consumer {
 	return c
 }
 
-// StatesElsewhere is States for a store that another process writes, whose last write in view is last.
-func (l *Log) StatesElsewhere(last base.SeqNum) ([]State, error) {
-	c := Consumer{FS: l.FS, Dir: l.Dir}
+// StatesElsewhere is States for a store that another process writes, whose last write in view is last. In an object
+// store, where fsys is as new as can be, it is the last that consumers can have.
+func (l *Log) StatesElsewhere(fsys vfs.FS, last base.SeqNum) ([]State, error) {
+	c := Consumer{FS: fsys, Dir: l.Dir}
 	err := c.readManifest()
 	for try := 0; try < maxRefreshTries && errors.Is(err, fs.ErrNotExist); try++ {
 		err = c.readManifest()
@@ -104,7 +106,10 @@ func (l *Log) StatesElsewhere(last base.SeqNum) ([]State, error) {
 	if err = errors.Join(err, c.closeTail()); err != nil {
 		return nil, err
 	}
-	now := Log{FS: l.FS, Dir: l.Dir, Logger: l.Logger, ReadOnly: true}
+	if l.Remote {
+		last = c.tables
+	}
+	now := Log{FS: fsys, Dir: l.Dir, Logger: l.Logger, ReadOnly: true}
 	if err = now.Recover(c.kept, base.MaxSeqNum, ""); err != nil {
 		return nil, err
 	}

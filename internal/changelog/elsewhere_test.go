@@ -65,7 +65,7 @@ func TestStatesElsewhereAreWhole(t *testing.T) {
 	disk := &hookFS{FS: vfs.NewMem()}
 	w := newWriter(t, disk)
 	w.slots.begin(t, "b", 0)
-	states, err := w.slots.StatesElsewhere(0)
+	states, err := w.slots.StatesElsewhere(disk, 0)
 	require.NoError(t, err)
 	require.Len(t, states, 2)
 	disk.opened = func(name string) error {
@@ -74,7 +74,7 @@ func TestStatesElsewhereAreWhole(t *testing.T) {
 		}
 		return nil
 	}
-	states, err = w.slots.StatesElsewhere(0)
+	states, err = w.slots.StatesElsewhere(disk, 0)
 	require.ErrorIs(t, err, syscall.EIO)
 	require.Empty(t, states)
 }
