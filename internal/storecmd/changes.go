@@ -29,9 +29,6 @@ type changesCommand struct {
 
 // Run prints an object for each commit.
 func (c *changesCommand) Run(ctx context.Context, p *program) error {
-	if err := c.Dir.Dir.onDisk(withoutSlots); err != nil {
-		return err
-	}
 	if c.Limit < 0 {
 		return usagef("--limit is %d: want 0, for no limit, or more", c.Limit)
 	}
@@ -55,7 +52,7 @@ func (c *changesCommand) print(ctx context.Context, p *program, db *kv.DB, prefi
 	defer func() { err = errors.Join(err, slot.Close()) }()
 	d, n, now := p.display(), 0, lastWrite(db, c.Slot)
 	defer func() { d.end() }()
-	each := consumer{db: db, slot: slot, prefixes: prefixes, bounded: c.UntilNow, until: now, peek: c.Peek,
+	each := consumer{db: c.refreshed(db), slot: slot, prefixes: prefixes, bounded: c.UntilNow, until: now, peek: c.Peek,
 		makeDurable: p.out.Flush}
 	each.deliver = func(change *kv.Change) (last bool, err error) {
 		if err := c.change(ctx, p, change); err != nil {
@@ -74,7 +71,10 @@ func (c *changesCommand) print(ctx context.Context, p *program, db *kv.DB, prefi
 // openSlot opens a slot, and says how to make one.
 func (d *Dir) openSlot(db *kv.DB, name string) (*kv.Slot, error) {
 	slot, err := db.OpenSlot(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case missing && d.Dir.remote():
+		err = fmt.Errorf("%w; %s", err, createsSlot)
+	case missing:
 		err = fmt.Errorf("%w; siftkv create-slot makes one, or DB.CreateSlot of the program that has the store open",
 			err)
 	}

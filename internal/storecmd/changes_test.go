@@ -88,7 +88,8 @@ func TestGoldenChanges(t *testing.T) {
 		"slots DIR", "changes DIR --slot s --limit 2", "changes DIR --slot s --until-now --limit 1",
 		"create-slot DIR t", "create-slot DIR t", "create-slot DIR BAD", "drop-slot DIR s", "drop-slot DIR s",
 		"changes DIR --slot s --json", "changes DIR --slot t --until-now", "changes DIR --slot t --limit=-1",
-		"slots DIR --json", "slots dir://OBJECTS", "changes dir://OBJECTS --slot s", "slots DIR/missing",
+		"slots DIR --json", "slots dir://OBJECTS", "create-slot dir://OBJECTS s", "drop-slot dir://OBJECTS s",
+		"slots DIR/missing",
 	} {
 		status, stdout, stderr := siftkv(t, strings.Fields(strings.ReplaceAll(line, "DIR", dir))...)
 		text := strings.ReplaceAll(stdout+stderr, dir, "DIR")

@@ -10,7 +10,8 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// lastWrite returns the number of the last write of a store, which has the slot.
+// lastWrite returns the number of the last write of a store, which has the slot. In an object store, it is the last
+// that is flushed.
 func lastWrite(db *kv.DB, slot string) uint64 {
 	for _, s := range db.Slots() {
 		if s.Name == slot {
@@ -32,6 +33,14 @@ func (d *Dir) consume(ctx context.Context, p *program, prepare, f func(db *kv.DB
 		return err
 	}
 	return d.read(ctx, p, f)
+}
+
+// refreshed returns the view if its consumer has to refresh it: in an object store, no writer waits for that.
+func (d *Dir) refreshed(db *kv.DB) *kv.DB {
+	if d.Dir.remote() {
+		return nil
+	}
+	return db
 }
 
 // refreshEvery is the time from one refresh to the next. A writer looks as often whether files may go that a view had.
@@ -56,7 +65,7 @@ var errAckDue = errors.New("an acknowledgement is due")
 
 // A consumer hands the changes of a slot on, and acknowledges them once they are safe on the other side.
 type consumer struct {
-	db       *kv.DB
+	db       *kv.DB // is refreshed; nil: no view is
 	slot     *kv.Slot
 	prefixes [][]byte
 	bounded  bool   // it ends with a write, and not with its context alone
@@ -73,7 +82,7 @@ type consumer struct {
 
 // run hands changes on. What was delivered is acknowledged once a second at most, and at the end, whatever that is.
 func (c *consumer) run(ctx context.Context) error {
-	if !c.bounded {
+	if !c.bounded && c.db != nil {
 		ctx, end := context.WithCancel(ctx)
 		var refreshing sync.WaitGroup
 		refreshing.Go(func() { refresh(ctx, c.db, refreshEvery) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -31,7 +32,7 @@ func (c *followCommand) Run(ctx context.Context, p *program) error {
 	if c.SkipVerify && !c.UntilNow {
 		return usagef("--skip-verify needs --until-now: without it, nothing is compared")
 	}
-	if err := cmp.Or(c.From.onDisk(withoutSlots), c.To.changes()); err != nil {
+	if err := c.To.changes(); err != nil {
 		return err
 	}
 	f := &following{followCommand: c, p: p}
@@ -87,29 +88,33 @@ func (f *following) follow(ctx context.Context, db *kv.DB) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, slot.Close()) }()
-	if f.source, err = sourceOf(string(f.From)); err != nil {
+	if f.source, err = f.sourceOf(ctx); err != nil {
 		return err
 	}
 	if err := f.begin(ctx, db, slot); err != nil {
 		return err
 	}
-	if err := slot.Skip(f.at.Write); err != nil {
-		return err
-	}
-	f.until = lastWrite(db, slot.Name())
-	var snapshot *kv.Snapshot
 	compare := f.UntilNow || f.at.Adopted
-	if compare {
-		snapshot = db.NewSnapshot()
+	slot, snapshot, err := f.now(ctx, db, slot, compare)
+	if snapshot != nil {
 		defer func() {
 			if snapshot != nil {
 				err = errors.Join(err, snapshot.Close())
 			}
 		}()
 	}
+	if err == nil {
+		err = slot.Skip(f.at.Write)
+	}
+	if err != nil {
+		return err
+	}
 	o := f.To.stored()
 	if o.Merger == nil {
 		o.Merger = f.From.stored().Merger
+	}
+	if o.Merger == nil {
+		o.Merger = operand.Builtin(f.source.merger)
 	}
 	return (&Dir{f.To}).with(ctx, f.p, o, false, func(to *kv.DB) error {
 		if err := f.replay(ctx, db, slot, to, compare); err != nil || !compare {
@@ -126,6 +131,27 @@ func (f *following) follow(ctx context.Context, db *kv.DB) (err error) {
 	})
 }
 
+// now returns a snapshot to compare the copy with, if that is wanted, and the slot, which may be open again since.
+func (f *following) now(ctx context.Context, db *kv.DB, slot *kv.Slot, compare bool) (*kv.Slot, *kv.Snapshot, error) {
+	f.until = lastWrite(db, slot.Name())
+	switch {
+	case !compare:
+		return slot, nil, nil
+	case !f.From.remote():
+		return slot, db.NewSnapshot(), nil
+	}
+	snapshot, err := db.SnapshotOf(ctx, slot) // what is not flushed is no change yet
+	if err != nil {
+		return slot, nil, err
+	}
+	f.until = slot.Position()
+	again, err := db.OpenSlot(slot.Name())
+	if err = errors.Join(err, slot.Close()); again == nil {
+		again = slot
+	}
+	return again, snapshot, err
+}
+
 // slotName returns the name of the slot of the copy.
 func (f *following) slotName(db *kv.DB) string {
 	for _, s := range db.Slots() {
@@ -136,7 +162,7 @@ func (f *following) slotName(db *kv.DB) string {
 	return cmp.Or(f.Slot, f.To.slotName())
 }
 
-// openSlot opens the slot of the copy. If there is no copy yet, all that the view has is durable then.
+// openSlot opens the slot of the copy. If there is no copy yet, all that a view of a directory has is durable then.
 func (f *following) openSlot(ctx context.Context, db *kv.DB) (*kv.Slot, error) {
 	name := f.slotName(db)
 	slot, err := db.OpenSlot(name)
@@ -145,16 +171,21 @@ func (f *following) openSlot(ctx context.Context, db *kv.DB) (*kv.Slot, error) {
 		return nil, fmt.Errorf("%w; the store in %s cannot go on: remove it, and run the command again", err, f.To)
 	case missing:
 		return nil, fmt.Errorf("%w; the program that has %s open makes it, with DB.CreateSlot", err, f.From)
-	case err != nil || f.copied:
+	case err != nil || f.copied || f.From.remote():
 		return slot, err
 	}
-	// What a slot yields is durable. Its changes are read once more if the copy needs them.
-	all := consumer{slot: slot, bounded: true, until: lastWrite(db, name), peek: true,
-		deliver: func(*kv.Change) (bool, error) { return false, nil }, makeDurable: func() error { return nil }}
-	if err := errors.Join(all.run(ctx), slot.Close()); err != nil {
+	// The slot's changes are read once more if the copy needs them.
+	if err := errors.Join(await(ctx, slot, lastWrite(db, name)), slot.Close()); err != nil {
 		return nil, err
 	}
 	return db.OpenSlot(name)
+}
+
+// await waits until a slot has yielded the writes up to one: they are durable then.
+func await(ctx context.Context, slot *kv.Slot, until uint64) error {
+	all := consumer{slot: slot, bounded: true, until: until, peek: true,
+		deliver: func(*kv.Change) (bool, error) { return false, nil }, makeDurable: func() error { return nil }}
+	return all.run(ctx)
 }
 
 // slotName is the name of the slot of a copy, unless the command line has one.
@@ -183,7 +214,7 @@ func (f *following) replay(ctx context.Context, from *kv.DB, slot *kv.Slot, to *
 	if err := a.commit(f.at.Write); err != nil { // there may be none yet
 		return err
 	}
-	each := consumer{db: from, slot: slot, bounded: bounded, until: f.until,
+	each := consumer{db: (&Dir{f.From}).refreshed(from), slot: slot, bounded: bounded, until: f.until,
 		makeDurable: func() error { return to.Sync(context.WithoutCancel(ctx)) }}
 	each.deliver = func(change *kv.Change) (last bool, err error) {
 		err = f.refusal(change.Last(), a.apply(change))

@@ -230,7 +230,7 @@ func TestWhatFollowRefuses(t *testing.T) {
 	ok(t, "follow", dir, at("copy"), "--until-now", "--slot", "s")
 	refused(statusUsage, "must go elsewhere", dir, dir)
 	refused(statusUsage, "--skip-verify needs --until-now", dir, at("copy"), "--skip-verify")
-	refused(statusUsage, "slots there are for the process that writes", "dir://"+at("objects"), at("x"))
+	refused(statusError, "there is no store", "dir://"+at("objects"), at("x"))
 	refused(statusError, "there is no store", at("nowhere"), at("x"))
 	require.NoDirExists(t, at("x"))
 

@@ -34,6 +34,7 @@ type source struct {
 	storeID uint64
 	history string // of its slots
 	last    uint64 // write in tables
+	merger  string // of operands in tables
 }
 
 // A program may write another manifest of a store, and remove the one that is about to be read.
@@ -42,10 +43,24 @@ const (
 	sourcePause = 10 * time.Millisecond
 )
 
-// sourceOf reads the manifest of a store, which may be in use.
-func sourceOf(dir string) (s source, err error) {
+// sourceOf reads the manifest of the store, which may be in use.
+func (f *following) sourceOf(ctx context.Context) (s source, err error) {
+	fsys, dir := vfs.FS(vfs.OS), string(f.From)
+	if f.From.remote() {
+		o, err := f.p.objects(ctx, f.From, false)
+		if err != nil {
+			return s, err
+		}
+		defer func() { _ = o.Store.Close() }() // it was read only
+		directory, err := openDirectory(o)
+		if err != nil {
+			return s, err
+		}
+		defer func() { _ = directory.Close() }()
+		fsys, dir = directory, objectdir.Root
+	}
 	for try := 1; ; try++ {
-		if s, err = readSource(vfs.OS, dir); !errors.Is(err, fs.ErrNotExist) || try == sourceTries {
+		if s, err = readSource(fsys, dir); !errors.Is(err, fs.ErrNotExist) || try == sourceTries {
 			return s, err
 		}
 		time.Sleep(sourcePause)
@@ -60,6 +75,7 @@ func readSource(fsys vfs.FS, dir string) (s source, err error) {
 	var kept manifest.Kept
 	err = manifest.Load(fsys, dir, num, func(e *manifest.Edit) error {
 		s.storeID, s.last = cmp.Or(e.StoreID, s.storeID), max(s.last, uint64(e.LastSeq))
+		s.merger = cmp.Or(e.Merger, s.merger)
 		kept.Apply(&e.Slots)
 		return nil
 	})
@@ -117,13 +133,19 @@ func (f *following) copy(ctx context.Context, db *kv.DB, slot *kv.Slot) error {
 	if err != nil {
 		return err
 	}
-	return f.start(slot, uint64(sent.edit.LastSeq))
+	f.at.Adopted = f.From.remote() // a view of a log may have writes that are taken back
+	return f.start(ctx, slot, uint64(sent.edit.LastSeq))
 }
 
 // start gives a copy its first position. It is acknowledged before the copy has it: if the command is killed between
-// the two, the slot says what the copy is.
-func (f *following) start(slot *kv.Slot, last uint64) error {
+// the two, the slot says what the copy is. The copy of an object store may have writes that are flushed only later.
+func (f *following) start(ctx context.Context, slot *kv.Slot, last uint64) error {
 	f.at.History, f.at.Write = f.source.history, last
+	if f.From.remote() {
+		if err := await(ctx, slot, last); err != nil {
+			return err
+		}
+	}
 	return cmp.Or(slot.Skip(last), slot.Ack(last))
 }
 
@@ -148,7 +170,7 @@ func (f *following) adopt(ctx context.Context, slot *kv.Slot) error {
 		return f.refused("it holds a store that is no copy of it as of write %d", acked)
 	}
 	f.at.Adopted = true
-	return f.start(slot, s.last)
+	return f.start(ctx, slot, s.last)
 }
 
 // restored returns what the manifest of the copy says, if the copy is as it was restored.

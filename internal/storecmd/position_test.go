@@ -14,9 +14,10 @@ import (
 func TestASourceWithoutItsManifest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, err := sourceOf(dir)
+	f := &following{followCommand: &followCommand{From: Location(dir)}}
+	_, err := f.sourceOf(t.Context())
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NoError(t, manifest.SetCurrent(vfs.OS, dir, 7))
-	_, err = sourceOf(dir)
+	_, err = f.sourceOf(t.Context())
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// withoutSlots is what to say of a store in an object store.
-const withoutSlots = "slots there are for the process that writes; siftkv copy copies a store as it is now"
+// Opening an object store to write to it would fence its writer.
+const (
+	createsSlot = "the program that has the store open makes the slot, with DB.CreateSlot, and closes it"
+	dropsSlot   = "the program that has the store open drops the slot, with DB.DropSlot"
+)
 
 type slotsCommand struct{ Dir }
 
 // Run prints a row for each slot.
 func (c *slotsCommand) Run(ctx context.Context, p *program) error {
-	if err := c.Dir.Dir.onDisk(withoutSlots); err != nil {
-		return err
-	}
 	var rows []object
 	list := func(db *kv.DB) error {
 		for _, s := range db.Slots() {
@@ -47,7 +47,7 @@ type createSlotCommand struct {
 
 // Run makes a slot whose changes are those from now on.
 func (c *createSlotCommand) Run(ctx context.Context, p *program) error {
-	if err := c.Dir.Dir.onDisk(withoutSlots); err != nil {
+	if err := c.Dir.Dir.onDisk(createsSlot); err != nil {
 		return err
 	}
 	return c.write(ctx, p, func(db *kv.DB) error {
@@ -67,7 +67,7 @@ type dropSlotCommand struct {
 }
 
 func (c *dropSlotCommand) Run(ctx context.Context, p *program) error {
-	if err := c.Dir.Dir.onDisk(withoutSlots); err != nil {
+	if err := c.Dir.Dir.onDisk(dropsSlot); err != nil {
 		return err
 	}
 	return c.write(ctx, p, func(db *kv.DB) error { return c.dropped(p, c.Name, db.DropSlot(c.Name)) })
