@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -355,4 +356,56 @@ func TestDamagedAcknowledgements(t *testing.T) {
 		require.NoError(t, slot.Close())
 		require.NoError(t, f.consume(s))
 	}
+}
+
+// A flush looks for the acknowledgements of each closed slot with one LIST. At rest no request is sent.
+func TestWhatAClosedSlotCosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := func(slots int) int64 {
+			s := storetest.NewCountedStore()
+			db := openObjects(t, s, nil)
+			for i := range slots {
+				slot, snap, err := db.CreateSlot(t.Context(), fmt.Sprint("slot", i))
+				require.NoError(t, errors.Join(err, snap.Close(), slot.Close()))
+			}
+			flush := func() {
+				require.NoError(t, errors.Join(db.Set([]byte("key"), nil, kv.Sync), db.Flush(t.Context())))
+			}
+			flush()
+			n := s.Requests(flush)[objstore.List]
+			time.Sleep(24 * time.Hour) // what is not needed is deleted
+			require.Empty(t, s.Requests(func() { time.Sleep(24 * time.Hour) }))
+			require.NoError(t, db.Close())
+			return n
+		}
+		none := lists(0)
+		require.Equal(t, []int64{none + 1, none + 2}, []int64{lists(1), lists(2)})
+	})
+}
+
+// A consumer on another machine that is too far behind has lost its slot, whether it is open or opens it then.
+func TestASlotOnAnotherMachineIsOverrun(t *testing.T) {
+	t.Parallel()
+	s := objstore.NewMem()
+	db := openObjects(t, s, &kv.Options{MaxSlotBytes: 100 << 10})
+	slot, snap, err := db.CreateSlot(t.Context(), followedSlot)
+	require.NoError(t, errors.Join(err, snap.Close(), slot.Close()))
+	view, err := kv.OpenReadOnly("", &kv.Options{Objects: &objects.Config{Store: s}, PollInterval: time.Millisecond})
+	require.NoError(t, err)
+	far, err := view.OpenSlot(followedSlot)
+	require.NoError(t, err)
+	value := make([]byte, 60<<10)
+	for i := range value {
+		value[i] = byte(i * i >> 3)
+	}
+	for range 3 {
+		require.NoError(t, errors.Join(db.Set([]byte("key"), value, kv.Sync), db.Flush(t.Context())))
+	}
+	for _, err := range far.Changes(t.Context()) {
+		require.ErrorIs(t, err, kv.ErrSlotLost)
+	}
+	_, err = view.OpenSlot(followedSlot)
+	require.ErrorIs(t, err, kv.ErrSlotLost)
+	require.NotEmpty(t, view.Slots()[0].Lost)
+	require.NoError(t, errors.Join(view.Close(), db.DropSlot(followedSlot), db.Close()))
 }
