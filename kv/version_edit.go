@@ -30,7 +30,7 @@ const maxManifestSize = 4 << 20
 func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	d.manifest.Lock()
 	defer d.manifest.Unlock()
-	d.slots.Learn()
+	d.slots.LearnBeforeEdit()
 	d.mu.Lock()
 	e := edit()
 	d.slots.Change(e)

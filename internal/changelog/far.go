@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/objectdir"
@@ -21,23 +22,57 @@ func claimedError(slot string, err error) error {
 	return fmt.Errorf("siftkv: slot %s: another consumer has opened it: %w", slot, err)
 }
 
+// maxLearnTime bounds how long the writer waits for the acknowledgements of consumers on other machines.
+const maxLearnTime = 5 * time.Second
+
 // LearnFar takes over what consumers on other machines have acknowledged. The writer calls it before a flush, which
-// then keeps less. An error leaves what is known of a slot as it is.
-func (l *Log) LearnFar(ctx context.Context) {
+// then keeps less. An error leaves what is known of a slot as it is. LearnFar reports whether the object store has told
+// all there is to know.
+func (l *Log) LearnFar(ctx context.Context) (known bool) {
 	if l.Positions == nil {
-		return
+		return true
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxLearnTime)
+	defer cancel()
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	known = true
 	for _, s := range l.away(true) {
-		text, err := l.far(s).Newest(ctx)
-		if err == nil {
-			err = l.learnFar(s, text)
-		}
+		err := l.far(s).Newest(ctx, func(text string) error { return l.learnFar(s, text) })
 		if err != nil {
 			l.Logger.Warn("it is not known what the consumer of a slot has acknowledged", "slot", s.Name, "error", err)
+			known = known && errors.Is(err, base.ErrCorruption) // which does not pass: the history cannot wait for it
 		}
 	}
+	return known
+}
+
+// LearnBeforeEdit is Learn before an edit. It is LearnFar too if the edit before has put something off. The caller
+// holds the lock of the manifest.
+func (l *Log) LearnBeforeEdit() {
+	l.Learn()
+	l.mu.Lock()
+	late := l.late
+	l.mu.Unlock()
+	if !late {
+		return
+	}
+	known := l.LearnFar(context.Background())
+	l.mu.Lock()
+	l.known = known
+	l.mu.Unlock()
+}
+
+// loses reports whether an edit may give up what is up to number from, and more than MaxBytes and MaxAge allow. While
+// it is not known whether a consumer on another machine has acknowledged it in time, a later edit does that: there is
+// no way back for a slot that is lost. The caller holds l.mu.
+func (l *Log) loses(from base.SeqNum) bool {
+	known := l.known || l.Positions == nil
+	l.late, l.known = false, false
+	for _, s := range l.slots {
+		l.late = l.late || !known && s.why == "" && s.lock == nil && s.Acked < from
+	}
+	return !l.late
 }
 
 // far returns the positions of a slot. The caller holds l.writing.
@@ -104,7 +139,10 @@ func (l *Log) dropFar(s *slot) error {
 	if l.Positions == nil {
 		return nil
 	}
-	_, err := l.far(s).Claim(context.Background(), false)
+	text, err := l.far(s).Claim(context.Background(), false)
+	if err == nil {
+		_, err = positionOf(s.Name, text)
+	}
 	if errors.Is(err, base.ErrCorruption) {
 		err = l.far(s).Put(context.Background(), string(s.sealed()))
 	}
@@ -170,9 +208,9 @@ func (c *Consumer) ExplainLoss(err error) error {
 
 // ackFar makes an acknowledgement durable. The caller holds c.mu.
 func (c *Consumer) ackFar(seq base.SeqNum) error {
-	c.tried = seq
+	c.tried = max(c.tried, seq) // an attempt before, which seemed to fail, may have been made
 	now := c.record
-	now.Acked = seq
+	now.Acked = c.tried
 	err := c.positions.Put(context.Background(), string(now.sealed()))
 	switch {
 	case err == nil:

@@ -47,7 +47,9 @@ type Log struct {
 	history  uint64          // the history that slots are of: the next edit begins it if kept is another
 	from     base.SeqNum     // where it begins then
 	slots    map[string]*slot
-	failures int // copies that failed, one after the other
+	failures int  // copies that failed, one after the other
+	late     bool // what is over MaxBytes or MaxAge waits until it is known what consumers elsewhere have acknowledged
+	known    bool // that was asked for the next edit
 
 	consumers map[string]io.Closer // by slot, of a store that another process writes: they are consumers
 }
@@ -221,7 +223,9 @@ func (l *Log) Change(e *manifest.Edit) {
 	}
 	all := l.current()
 	all.Apply(&manifest.Kept{From: l.needed(all.From), Parts: parts})
-	all.Apply(&manifest.Kept{From: l.overrun(all.Parts)})
+	if from := l.overrun(all.Parts); l.loses(from) {
+		all.Apply(&manifest.Kept{From: from})
+	}
 	if begun && (!live || all.From == l.kept.From && len(parts) == 0) {
 		return
 	}

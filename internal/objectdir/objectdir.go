@@ -120,8 +120,9 @@ type Positions interface {
 	// it does nothing.
 	Put(ctx context.Context, text string) error
 
-	// Newest returns the newest text, unless it has returned it before or there is none: then it is empty.
-	Newest(ctx context.Context) (string, error)
+	// Newest calls take with the newest text, unless there is none, or take has returned nil for it before. It returns
+	// take's error.
+	Newest(ctx context.Context, take func(text string) error) error
 }
 
 // A LostLog is a log, or several, whose writes are not in the store.

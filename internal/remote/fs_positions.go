@@ -20,7 +20,7 @@ type positions struct {
 	seq  *sequence.Sequence // nil: it is not known where the branch is
 	w    *sequence.Writer   // nil: nothing was claimed
 	puts int
-	told uint64 // the newest entry that Newest has looked at
+	told uint64 // the newest entry that a caller of Newest has taken
 }
 
 // Positions implements objectdir.Directory.
@@ -106,22 +106,25 @@ func (p *positions) Put(ctx context.Context, text string) error {
 }
 
 // Newest implements objectdir.Positions. It is a LIST, and a GET if there is news.
-func (p *positions) Newest(ctx context.Context) (text string, err error) {
+func (p *positions) Newest(ctx context.Context, take func(text string) error) error {
 	ctx, end, err := p.entries(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer end()
+	var newest sequence.Entry
 	err = p.seq.Retry(func() error {
 		v, err := p.seq.Tail(ctx)
-		if err != nil || v.Data <= p.told {
-			return err
-		}
-		e, err := p.seq.Data(ctx, v, v.Data)
-		if err == nil {
-			text, p.told = string(e.Body), v.Data
+		if err == nil && v.Data > p.told {
+			newest, err = p.seq.Data(ctx, v, v.Data)
 		}
 		return err
 	})
-	return text, err
+	if err != nil || newest.Slot == 0 {
+		return err
+	}
+	if err = take(string(newest.Body)); err == nil {
+		p.told = newest.Slot
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,15 +29,21 @@ func TestGoldenPositionsOfASlot(t *testing.T) {
 	require.NoError(t, writer.Put(ctx, "nothing was claimed"))
 	_, err = first.Claim(ctx, true)
 	require.NoError(t, err)
-	for _, text := range []string{"one", "two"} {
-		require.NoError(t, first.Put(ctx, text))
-		newest, err = writer.Newest(ctx)
-		require.NoError(t, err)
-		require.Equal(t, text, newest)
+	var told []string
+	failed := errors.New("the text was not taken")
+	take := func(text string) error {
+		if told = append(told, text); len(told) == 1 {
+			return failed
+		}
+		return nil
 	}
-	newest, err = writer.Newest(ctx)
-	require.NoError(t, err)
-	require.Empty(t, newest, "it was returned before")
+	require.NoError(t, first.Put(ctx, "one"))
+	require.ErrorIs(t, writer.Newest(ctx, take), failed)
+	require.NoError(t, writer.Newest(ctx, take))
+	require.NoError(t, first.Put(ctx, "two"))
+	require.NoError(t, writer.Newest(ctx, take))
+	require.NoError(t, writer.Newest(ctx, take))
+	require.Equal(t, []string{"one", "one", "two"}, told)
 	newest, err = second.Claim(ctx, true)
 	require.NoError(t, err)
 	require.Equal(t, "two", newest)
@@ -55,8 +62,7 @@ func TestGoldenPositionsOfASlot(t *testing.T) {
 
 	data := append(bytes.Clone(object), 0)
 	require.NoError(t, mem.Put(ctx, s.Key(5), bytes.NewReader(data), int64(len(data))))
-	_, err = writer.Newest(ctx)
-	require.ErrorIs(t, err, base.ErrCorruption)
+	require.ErrorIs(t, writer.Newest(ctx, take), base.ErrCorruption)
 	_, err = writer.Claim(ctx, false)
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.NoError(t, writer.Put(ctx, "four"))
