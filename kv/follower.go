@@ -30,7 +30,7 @@ import (
 // where the log does not go on as expected, the follower starts again at CURRENT.
 type follower struct {
 	d       *DB
-	closing context.Context // ends when the store closes
+	closing context.Context // ends when the store begins to close
 	end     context.CancelFunc
 	begin   func(context.Context) error // refresh, which programs without views do not link
 	turn    chan struct{}               // has a token unless a refresh runs, which owns what follows
@@ -251,13 +251,19 @@ func (f *follower) restart() error {
 	return err
 }
 
+// interrupt ends refreshes, and requests of consumers that are about to open a slot.
+func (f *follower) interrupt() {
+	if f != nil {
+		f.end()
+	}
+}
+
 // close ends waits for a change, waits for a refresh to notice, and closes the files. Without a follower it does
 // nothing.
 func (f *follower) close() error {
 	if f == nil {
 		return nil
 	}
-	f.end()
 	<-f.turn
 	defer func() { f.turn <- struct{}{} }() // for calls that find the store closed
 	return f.restart()

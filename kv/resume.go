@@ -95,6 +95,7 @@ func (d *DB) endBackground() {
 	d.mu.Unlock()
 	d.progress.Broadcast()
 	close(d.resumer.stop)
+	d.follower.interrupt()
 	d.marks.Stop()
 	d.mu.Lock()
 	for d.resumer.running {

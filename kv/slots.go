@@ -130,9 +130,9 @@ func openElsewhere(d *DB, name string) (*Slot, error) {
 		}
 		c.FS = c.Objects
 	}
-	acked, err := c.Open(context.Background(), name)
+	acked, err := c.Open(d.follower.closing, name)
 	if err != nil {
-		return nil, errors.Join(base.WithHint(err, d.opts.hint(d.dir)), c.Close())
+		return nil, errors.Join(base.WithHint(err, d.opts.hint(d.dir)), c.Close(), interrupted(context.Background()))
 	}
 	d.slots.Follow(c)
 	return changefeed.New(&changefeed.Store{FS: c.FS, Dir: d.dir, Hint: d.opts.hint(d.dir),

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
 // What TestASlotYieldsEachCommit holds of a directory holds of an object store, whoever opens it, and what an
@@ -193,4 +196,31 @@ func TestLogsThatAnOpenFindsInAnObjectStoreAreCopied(t *testing.T) {
 		require.True(t, ok && part.Copy, "local log %t: %+v", local, part)
 		require.NoError(t, db.Close())
 	}
+}
+
+// A view can be closed while OpenSlot waits for an object store that does not answer.
+func TestCloseWhileASlotIsOpened(t *testing.T) {
+	t.Parallel()
+	s := objstore.NewMem()
+	db := openObjects(t, s, nil)
+	require.NoError(t, makeSlot(t, db, "s").Close())
+	faults, waits := objstoretest.NewFaults(s, 1), make(chan struct{})
+	view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: faults}})
+	require.NoError(t, err)
+	waiting := sync.OnceFunc(func() { close(waits) })
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+		if strings.HasPrefix(c.Key, "slot/") {
+			waiting()
+			f.Delay = time.Hour
+		}
+		return f
+	})
+	opened := make(chan error)
+	go func() {
+		_, err := view.OpenSlot("s")
+		opened <- err
+	}()
+	<-waits
+	require.NoError(t, view.Close())
+	require.ErrorIs(t, <-opened, ErrClosed)
 }

@@ -135,6 +135,7 @@ func (c *Consumer) refresh(ctx context.Context) (err error) {
 	if c.Objects != nil && c.lock != nil {
 		defer c.Objects.Within(ctx)()
 	}
+	tries := maxRefreshTries
 	for try := 0; ; try++ {
 		switch {
 		case c.lock == nil:
@@ -168,9 +169,9 @@ func (c *Consumer) refresh(ctx context.Context) (err error) {
 		}
 		if err != nil && c.Objects != nil {
 			c.Objects.LookAgain()
-			return err
+			tries = maxFarTries
 		}
-		if !errors.Is(err, fs.ErrNotExist) || try == maxRefreshTries {
+		if !errors.Is(err, fs.ErrNotExist) || try == tries {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -179,12 +180,17 @@ func (c *Consumer) openFar(ctx context.Context) error {
 	return err
 }
 
+// maxFarTries is maxRefreshTries on another machine, where each try is a LIST.
+const maxFarTries = 3
+
 // refreshFar looks whether the slot is still the consumer's, by what the list of files says. The caller holds c.mu.
 func (c *Consumer) refreshFar() error {
 	r, err := c.fromFile()
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrLost):
 		c.lost = err
+	case err != nil:
+		return err // which may pass
 	case r.History != c.History:
 		return c.lose(whyDiverged)
 	case r.Acked > c.tried:

@@ -3,11 +3,15 @@ package changelog
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -110,4 +114,61 @@ func TestAcknowledgementsElsewhereDoNotGoBack(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 10, r.Acked)
 	require.EqualValues(t, 10, c.Acked)
+}
+
+// A failingFS fails to open some files.
+type failingFS struct {
+	vfs.FS
+	fail func(name string) error
+}
+
+func (f failingFS) Open(name string) (vfs.ReadFile, error) {
+	if err := f.fail(name); err != nil {
+		return nil, err
+	}
+	return f.FS.Open(name)
+}
+
+// A fakeObjects is the directory of a consumer on another machine, which looks again now and then.
+type fakeObjects struct {
+	objectdir.Directory
+	looks int
+}
+
+func (*fakeObjects) Within(context.Context) func() { return func() {} }
+func (o *fakeObjects) LookAgain()                  { o.looks++ }
+
+// What passes is not the end of a consumer on another machine, and a list of files that is too old not even an error.
+func TestAConsumerElsewhereGetsOverErrors(t *testing.T) {
+	mem := vfs.NewMem()
+	w := newWriter(t, mem)
+	o, c := &fakeObjects{}, w.consumer()
+	defer func() { c.Objects = nil; require.NoError(t, c.Close()) }()
+	var errs []error
+	fail := func(which string) func(string) error {
+		return func(name string) error {
+			if len(errs) == 0 || !strings.HasSuffix(name, which) {
+				return nil
+			}
+			defer func() { errs = errs[1:] }()
+			return errs[0]
+		}
+	}
+	c.Objects, c.FS = o, failingFS{mem, fail(manifest.SlotName("a"))}
+	errs = []error{syscall.EIO}
+	_, _, err := c.Range(t.Context())
+	require.ErrorIs(t, err, syscall.EIO)
+	_, _, err = c.Range(t.Context())
+	require.NoError(t, err)
+	c.FS = failingFS{mem, fail("CURRENT")}
+	errs = []error{fs.ErrNotExist, fs.ErrNotExist}
+	_, _, err = c.Range(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, o.looks)
+	c.FS = failingFS{mem, fail(manifest.SlotName("a"))}
+	errs = []error{fs.ErrNotExist}
+	for range 2 {
+		_, _, err = c.Range(t.Context())
+		require.ErrorIs(t, err, fs.ErrNotExist, "the slot was dropped")
+	}
 }
