@@ -83,16 +83,18 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 }
 
 // OpenSlot opens a slot for its consumer, which has all changes up to the last one that was acknowledged. If there is
-// no such slot, the error matches fs.ErrNotExist; if it is lost, ErrSlotLost; if it has a consumer already, in this
-// process or another, ErrLocked.
+// no such slot, the error matches fs.ErrNotExist; if it is lost, ErrSlotLost; if it has a consumer already on this
+// machine, ErrLocked.
 //
 // A store that OpenReadOnly has opened in a directory has the slots of the store's writer: the consumer is in another
 // process then, and does not move the view: Refresh lets the writer remove files. Changes come while a writer has the
 // store open. Of one that has died, the last come after the next has opened it.
 //
-// In an object store the consumer may be on another machine, and it has what the writer has flushed or ingested. The
-// newest OpenSlot has the slot: what the one before acknowledges next fails, and the error matches ErrFenced of package
-// objects. Close the slot in the writer's process first. The writer learns of acknowledgements when it flushes.
+// In an object store the consumer of a view may be on another machine, and it has what the writer has flushed or
+// ingested. It needs the rights to PUT, LIST and DELETE, and sends a GET per PollInterval while it waits. The newest
+// OpenSlot has the slot: what the one before acknowledges next fails, and the error matches ErrFenced of package
+// objects, or ErrClosed if it was of the same view. Close the slot in the writer's process first. The writer learns of
+// acknowledgements when it flushes.
 func (d *DB) OpenSlot(name string) (*Slot, error) {
 	if d.follower != nil {
 		return openElsewhere(d, name)

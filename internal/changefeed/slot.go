@@ -144,8 +144,8 @@ func (s *Slot) Skip(seq uint64) error {
 
 // Ack makes durable that the consumer is done with all changes up to the one whose last write is seq, and lets the
 // store remove what no slot needs any more. After a crash Changes goes on there. An acknowledgement costs a small file
-// that is written and synced: many changes may share one. One of a change before the last that was acknowledged does
-// nothing.
+// that is written and synced, in an object store a PUT: many changes may share one. One of a change before the last
+// that was acknowledged does nothing.
 func (s *Slot) Ack(seq uint64) error {
 	if err := s.check(); err != nil {
 		return err

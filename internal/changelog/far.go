@@ -29,7 +29,10 @@ const maxLearnTime = 5 * time.Second
 // LearnFar takes over what consumers on other machines have acknowledged. The writer calls it before a flush, which
 // then keeps less. An error leaves what is known of a slot as it is. LearnFar reports whether the object store has told
 // all there is to know.
-func (l *Log) LearnFar(ctx context.Context) (known bool) {
+func (l *Log) LearnFar(ctx context.Context) (known bool) { return l.askFar(ctx, false) }
+
+// askFar is LearnFar. If it is settled, all that is in tables is visible.
+func (l *Log) askFar(ctx context.Context, settled bool) (known bool) {
 	if l.Positions == nil {
 		return true
 	}
@@ -39,7 +42,7 @@ func (l *Log) LearnFar(ctx context.Context) (known bool) {
 	defer l.writing.Unlock()
 	known = true
 	for _, s := range l.away(true) {
-		err := l.far(s).Newest(ctx, func(text string) error { return l.learnFar(s, text) })
+		err := l.far(s).Newest(ctx, func(text string) error { return l.learnFar(s, text, settled) })
 		if err != nil {
 			l.Logger.Warn("it is not known what the consumer of a slot has acknowledged", "slot", s.Name, "error", err)
 			known = known && errors.Is(err, base.ErrCorruption) // which does not pass: the history cannot wait for it
@@ -58,7 +61,7 @@ func (l *Log) LearnBeforeEdit() {
 	if !late {
 		return
 	}
-	known := l.LearnFar(context.Background())
+	known := l.askFar(context.Background(), true) // an edit ends when what it has is visible
 	l.mu.Lock()
 	l.known = known
 	l.mu.Unlock()
@@ -84,13 +87,20 @@ func (l *Log) far(s *slot) objectdir.Positions {
 	return s.positions
 }
 
-// learnFar takes over a position of a slot that no consumer in this process has. The caller holds l.writing.
-func (l *Log) learnFar(s *slot, text string) error {
+// learnFar takes over a position of a slot that no consumer in this process has. A slot whose consumer has what the
+// store has lost is lost, but that is known only if it is settled. The caller holds l.writing.
+func (l *Log) learnFar(s *slot, text string, settled bool) error {
 	r, err := positionOf(s.Name, text)
 	if err != nil || r.History != s.History || r.Acked <= s.Acked { // these change with l.writing held
 		return err
 	}
-	if r.Acked > l.Last() {
+	switch ahead := r.Acked > l.Last(); {
+	case ahead && settled:
+		r.Acked, r.History = s.Acked, 0 // durable, before other writes have these numbers
+	case ahead:
+		l.mu.Lock()
+		l.late = true // the next edit settles it
+		l.mu.Unlock()
 		return lostError(s.Name, whyDiverged)
 	}
 	if err := r.write(l.FS, l.Dir); err != nil { // before an edit gives up what the next writer thinks is needed
@@ -128,14 +138,16 @@ func (l *Log) claimFar(name string) error {
 	}
 	text, err := l.far(s).Claim(context.Background(), false)
 	if err == nil {
-		err = l.learnFar(s, text)
+		err = l.learnFar(s, text, false)
 	}
 	return err
 }
 
 // dropFar ends the claim of a consumer on another machine to a slot that is about to be removed. The position stays: a
 // slot that gets the name later is beyond it, and a writer that is fenced, and drops nothing, loses none. If it is
-// damaged, another takes its place. The caller holds l.writing.
+// damaged, another takes its place. A claim that is not needed would leave an object for each slot that was dropped.
+// So a consumer that makes the first claim at this moment may become that of a later slot of the name. The caller holds
+// l.writing.
 func (l *Log) dropFar(s *slot) error {
 	if l.Positions == nil {
 		return nil

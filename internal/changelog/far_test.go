@@ -172,3 +172,23 @@ func TestAConsumerElsewhereGetsOverErrors(t *testing.T) {
 		require.ErrorIs(t, err, fs.ErrNotExist, "the slot was dropped")
 	}
 }
+
+// An acknowledgement may be of a write that an ingest is about to show. If an edit does not find it, the store has lost
+// it, and the slot stays lost when other writes have the numbers.
+func TestAConsumerElsewhereIsAheadOfTheStore(t *testing.T) {
+	l, p := newFarLog(t)
+	last := base.SeqNum(10)
+	l.Last = func() base.SeqNum { return last }
+	p.acknowledge(t, l, 11)
+	require.False(t, l.LearnFar(t.Context()))
+	last = 11
+	l.LearnBeforeEdit()
+	require.EqualValues(t, 11, l.States(last)[0].Acked)
+	p.acknowledge(t, l, 12)
+	require.False(t, l.LearnFar(t.Context()))
+	l.LearnBeforeEdit()
+	require.Equal(t, whyDiverged, l.States(last)[0].Lost)
+	r, err := readRecord(l.FS, "db/"+manifest.SlotName("a"))
+	require.NoError(t, err)
+	require.Zero(t, r.History)
+}

@@ -1,6 +1,7 @@
 package changelog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -163,7 +164,7 @@ func (l *Log) Open(name string) (acked base.SeqNum, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, lost := l.usable(name)
-	err = errors.Join(err, lost)
+	err = cmp.Or(err, lost)
 	if err != nil {
 		return 0, errors.Join(err, lock.Close())
 	}
