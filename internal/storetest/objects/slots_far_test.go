@@ -413,3 +413,21 @@ func TestASlotOnAnotherMachineIsOverrun(t *testing.T) {
 	require.NotEmpty(t, view.Slots()[0].Lost)
 	require.NoError(t, errors.Join(view.Close(), db.DropSlot(followedSlot), db.Close()))
 }
+
+// Ingests ask what a consumer on another machine has acknowledged before they give up what it may need.
+func TestIngestsLoseNoSlotOnAnotherMachine(t *testing.T) {
+	t.Parallel()
+	s := objstore.NewMem()
+	f := newFar(t, 1, s)
+	require.NoError(t, f.db.Close())
+	f.db = openObjects(t, s, &kv.Options{MaxSlotBytes: 1})
+	require.NoError(t, f.consume(s))
+	for range 5 {
+		require.NoError(t, errors.Join(f.ingest(), f.takeAll(), f.slot.Ack(f.position)))
+	}
+	require.Empty(t, f.db.Slots()[0].Lost)
+	for range 4 {
+		require.NoError(t, f.ingest())
+	}
+	require.NotEmpty(t, f.db.Slots()[0].Lost)
+}
