@@ -45,7 +45,7 @@ const (
 
 // sourceOf reads the manifest of the store, which may be in use.
 func (f *following) sourceOf(ctx context.Context) (s source, err error) {
-	fsys, dir := vfs.FS(vfs.OS), string(f.From)
+	fsys, dir := vfs.OS, string(f.From)
 	if f.From.remote() {
 		o, err := f.p.objects(ctx, f.From, false)
 		if err != nil {
