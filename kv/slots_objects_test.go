@@ -22,7 +22,7 @@ import (
 // acknowledgement costs is one request; a slot at rest costs none.
 func TestASlotOfAnObjectStoreYieldsEachCommit(t *testing.T) {
 	s := storetest.NewCountedStore()
-	db := openObjects(t, s, nil)
+	db := openObjects(t, s, &Options{L0CompactionThreshold: 10}) // no compaction sends requests meanwhile
 	require.NoError(t, db.Set([]byte("before"), []byte("1"), NoSync))
 	slot, snap, err := db.CreateSlot(t.Context(), "index")
 	require.NoError(t, err)

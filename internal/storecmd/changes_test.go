@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,7 +125,7 @@ func (w *pipeUntil) Write(b []byte) (int, error) {
 	if w.enough -= len(b); w.enough > 0 {
 		return w.Buffer.Write(b)
 	}
-	if w.enough, w.gone = 1<<62, w.then(); w.gone {
+	if w.enough, w.gone = math.MaxInt, w.then(); w.gone {
 		_, _ = w.Buffer.Write(b[:len(b)/2])
 		return closedPipe{}.Write(b)
 	}
