@@ -162,8 +162,8 @@ func (f *far) end(s objstore.Store) {
 	require.NoError(f.t, f.db.Close())
 }
 
-// A consumer on another machine has each commit once and in order, whatever the network does, and whoever the writer
-// is. Consumers take the slot over from each other.
+// A consumer on another machine has each commit once and in order, whatever the network does, and also after another
+// process has become the writer. Consumers take the slot over from each other.
 func TestAConsumerOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	rules := maps.Clone(storeFaults)
