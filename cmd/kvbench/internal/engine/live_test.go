@@ -230,6 +230,22 @@ func TestPairsKeepWhatTheyAreGiven(t *testing.T) {
 	}
 }
 
+// A batch may write a key more than once.
+func TestSortedPairsOfAKeyStayInTheirOrder(t *testing.T) {
+	var p pairs
+	const n = 100
+	for i := range n {
+		require.NoError(t, p.add([]byte{byte(i % 3)}, []byte{byte(i)}))
+	}
+	var last []byte
+	for _, at := range p.sorted(nil) {
+		key, value := p.at(at)
+		now := append(append([]byte(nil), key...), value...)
+		require.Less(t, string(last), string(now))
+		last = now
+	}
+}
+
 func TestOpenOfAnUnknownEngine(t *testing.T) {
 	_, err := Open("oracle", t.TempDir(), settings)
 	require.ErrorIs(t, err, bench.ErrUsage)
