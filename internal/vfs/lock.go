@@ -56,8 +56,8 @@ type fileLock struct {
 	closed atomic.Bool
 }
 
-// maxLockTries bounds how often the file of a lock is opened again since another has its name. There may be file
-// systems that do not tell whether two files are the same: then the last that was locked will do.
+// maxLockTries bounds how often in a row the file of a lock is opened again since another has its name. There may be
+// file systems that do not tell whether two files are the same: then the last that was locked will do.
 const maxLockTries = 10
 
 // lockFile takes a lock by the platform's means: each supplies tryLock, unlock and processGone. A holder may remove the
@@ -83,6 +83,9 @@ func (o osFS) lockFile(name string, mode LockMode) (io.Closer, error) {
 			return nil, errors.Join(err, f.Close())
 		}
 		named, err := o.hasName(f, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			try, err = 0, nil
+		}
 		if err == nil && (named || try == maxLockTries) {
 			if mode == Exclusive {
 				err = writePID(f)
@@ -97,12 +100,9 @@ func (o osFS) lockFile(name string, mode LockMode) (io.Closer, error) {
 	}
 }
 
-// hasName reports whether an open file has a name.
+// hasName reports whether an open file has a name. If no file has, the error matches fs.ErrNotExist.
 func (o osFS) hasName(f *os.File, name string) (bool, error) {
 	other, err := o.openFile(name, os.O_RDONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
 	if err != nil {
 		return false, err
 	}
