@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -17,8 +18,11 @@ import (
 )
 
 func TestFileNames(t *testing.T) {
-	for _, kind := range []FileKind{FileTable, FileWAL, FileManifest, FileBlob} {
-		for _, num := range []uint64{0, 7, 999999, 1234567} {
+	for num, name := range map[uint64]string{0: "000000.sst", 120: "000120.sst", 1234567: "1234567.sst"} {
+		require.Equal(t, name, FileName(FileTable, num))
+	}
+	for _, kind := range []FileKind{FileTable, FileWAL, FileManifest, FileBlob, FileKept} {
+		for _, num := range []uint64{0, 7, 99999, 100000, 999999, 1234567, math.MaxUint64} {
 			k, n := ParseFileName(FileName(kind, num))
 			require.Equal(t, kind, k)
 			require.Equal(t, num, n)
