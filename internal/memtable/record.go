@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"math/bits"
-	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
@@ -28,7 +27,7 @@ type Order struct {
 
 // A point is where an entry of a record is.
 type point struct {
-	prefix uint64 // of its key, after what all keys have in common
+	word   uint64 // bytes of its key that points are sorted by
 	at     uint32 // in the record
 	number uint32 // among the entries
 }
@@ -81,24 +80,10 @@ func Sort(record []byte) (*Order, error) {
 		return nil, errTooLarge
 	}
 	if !sorted {
-		o.sort(record, common)
+		s := sorter{record, make([]point, len(o.points))}
+		s.sort(o.points, common)
 	}
 	return o, nil
-}
-
-// sort sorts the points by keys that have their first common bytes in common.
-func (o *Order) sort(record []byte, common int) {
-	for i := range o.points {
-		p := &o.points[i]
-		p.prefix = keyPrefix(batchrepr.KeyAt(record, int(p.at))[common:])
-	}
-	slices.SortFunc(o.points, func(a, b point) int {
-		if a.prefix != b.prefix {
-			return cmp.Compare(a.prefix, b.prefix)
-		}
-		c := bytes.Compare(batchrepr.KeyAt(record, int(a.at)), batchrepr.KeyAt(record, int(b.at)))
-		return cmp.Or(c, cmp.Compare(b.number, a.number))
-	})
 }
 
 // balancedHeight returns the height of the tower of node i of a list that is made in order.

@@ -24,7 +24,7 @@ import (
 func drawRecord(t *rapid.T, seq base.SeqNum) []byte {
 	w := &batchrepr.Writer{}
 	prefix := rapid.SliceOfN(rapid.Byte(), 0, 12).Draw(t, "prefix")
-	keys := rapid.SliceOfN(rapid.SliceOfN(rapid.ByteRange('a', 'c'), 0, 12), 1, 40).Draw(t, "keys")
+	keys := rapid.SliceOfN(rapid.SliceOfN(rapid.ByteRange(0, 2), 0, 20), 1, 40).Draw(t, "keys")
 	for range rapid.IntRange(1, 200).Draw(t, "entries") {
 		key := slices.Concat(prefix, keys[rapid.IntRange(0, len(keys)-1).Draw(t, "key")])
 		value := rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "value")
