@@ -205,7 +205,8 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 	case scale.Long():
 		c.Engines = engine.Peers()
 	default:
-		c.Engines = []string{"siftkv", engine.SiftKVSeparatedName, "pebble", engine.PebbleIteratorName, "bbolt"}
+		c.Engines = []string{"siftkv", engine.SiftKVSeparatedName, engine.SiftKVSlotName, "pebble",
+			engine.PebbleIteratorName, "bbolt"}
 	}
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)

@@ -16,6 +16,8 @@ const (
 	// PebbleIteratorName is Pebble with lookups by one iterator, which does not see what is
 	// written later.
 	PebbleIteratorName = "pebble-iterator"
+	// SiftKVSlotName is SiftKV with a slot, whose consumer keeps up.
+	SiftKVSlotName = "siftkv-slot"
 	// RocksDBName is an engine of programs that are built with the tag rocksdb.
 	RocksDBName = "rocksdb"
 	// LMDBName is an engine of programs that are built with the tag lmdb.
@@ -43,6 +45,7 @@ var engines = []entry{
 	{name: SiftKVSeparatedName, of: "siftkv"},
 	{name: SiftKVTightName, of: "siftkv", space: 1.3},
 	{name: SiftKVCommitName, of: "siftkv", atCommit: true},
+	{name: SiftKVSlotName, live: openSiftKVSlot},
 	{name: "pebble", live: openPebble, vary: (*Variant).pebble, shapes: true},
 	{name: PebbleIteratorName, live: openPebbleIterator, vary: (*Variant).pebble, shapes: true},
 	{name: PebbleSeparatedName, of: "pebble"},
