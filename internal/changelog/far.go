@@ -117,14 +117,11 @@ func positionOf(slot, text string) (r record, err error) {
 	if text == "" {
 		return r, nil
 	}
-	if r, err = parseRecord(text); err == nil && r.Name != slot {
-		err = fmt.Errorf("it is that of slot %.100q", r.Name)
-	}
-	if err != nil {
-		return record{}, &base.CorruptionError{File: "slot/" + slot, Offset: -1, Cause: err,
+	if r, err = parseRecord(text, slot); err != nil {
+		err = &base.CorruptionError{File: "slot/" + slot, Offset: -1, Cause: err,
 			What: "the acknowledgement of a consumer on another machine: drop the slot"}
 	}
-	return r, nil
+	return r, err
 }
 
 // claimFar ends the claim of a consumer on another machine, if there was one ever, and takes over what it has

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -34,33 +33,20 @@ func readRecord(fsys vfs.FS, name string) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
-	slot := manifest.SlotOf(filepath.Base(name))
-	if r, err = parseRecord(string(data)); err == nil && r.Name != slot {
-		err = fmt.Errorf("it is that of slot %.100q", r.Name)
+	if r, err = parseRecord(string(data), manifest.SlotOf(filepath.Base(name))); err != nil {
+		err = &base.CorruptionError{File: name, What: "the position of a slot: drop it", Cause: err}
 	}
-	if err != nil {
-		return r, &base.CorruptionError{File: name, What: "the position of a slot: drop it", Cause: err}
-	}
-	return r, nil
+	return r, err
 }
 
-// parseRecord is the inverse of record.text.
-func parseRecord(text string) (r record, err error) {
-	line, ok := base.UnsealLine(text)
-	if !ok {
-		return r, errors.New("checksum does not match")
-	}
-	head, numbers, _ := strings.Cut(line, " history=")
-	r.Name = strings.TrimPrefix(head, "siftkv slot=")
-	ok = base.ScanLine(numbers, "%d acked=%d", &r.History, (*uint64)(&r.Acked))
-	if !ok || r.line() != line || !manifest.IsSlotName(r.Name) || r.Acked > base.MaxSeqNum {
-		return r, errors.New("not a line that this store writes")
+// parseRecord is the inverse of record.sealed, for a slot.
+func parseRecord(text, slot string) (record, error) {
+	r := record{Name: slot}
+	ok := base.ScanLine(text, "siftkv slot="+slot+" history=%d acked=%d", &r.History, (*uint64)(&r.Acked))
+	if !ok || string(r.sealed()) != text || r.Acked > base.MaxSeqNum {
+		return record{}, errors.New("it is not what a store writes for this slot")
 	}
 	return r, nil
-}
-
-func (r *record) line() string {
-	return fmt.Sprintf("siftkv slot=%s history=%d acked=%d", r.Name, r.History, uint64(r.Acked))
 }
 
 // write makes the record durable, in place of the one before.
@@ -69,7 +55,9 @@ func (r *record) write(fsys vfs.FS, dir string) error {
 }
 
 // sealed returns what a file with the record has.
-func (r *record) sealed() []byte { return base.SealLine(r.line()) }
+func (r *record) sealed() []byte {
+	return base.SealLine(fmt.Sprintf("siftkv slot=%s history=%d acked=%d", r.Name, r.History, uint64(r.Acked)))
+}
 
 // removeRecord removes a slot's file, durably.
 func removeRecord(fsys vfs.FS, dir, slot string) error {

@@ -15,35 +15,35 @@ import (
 var sample = record{Name: "search-index", History: 0xfeedfacecafe, Acked: 4711}
 
 func TestGoldenRecord(t *testing.T) {
-	text := string(base.SealLine(sample.line()))
+	text := string(sample.sealed())
 	golden.File(t, filepath.Join("testdata", "slot.golden"), text)
-	got, err := parseRecord(text)
+	got, err := parseRecord(text, sample.Name)
 	require.NoError(t, err)
 	require.Equal(t, sample, got)
 }
 
 func TestHostileRecords(t *testing.T) {
-	for mutant := range hostile.Mutants(base.SealLine(sample.line()), 1000) {
+	for mutant := range hostile.Mutants(sample.sealed(), 1000) {
 		hostile.Bound{Fixed: 8 << 10}.Require(t, len(mutant), func() {
-			if r, err := parseRecord(string(mutant)); err == nil {
+			if r, err := parseRecord(string(mutant), sample.Name); err == nil {
 				require.Equal(t, sample, r)
 			}
 		})
 	}
-	for _, line := range []string{"", "siftkv slot=a", "siftkv slot=A history=1 acked=2",
+	for _, line := range []string{"", "siftkv slot=a", "siftkv slot=b history=1 acked=2",
 		"siftkv slot=a history=1 acked=02", "siftkv slot=a history=1 acked=2 more",
 		"siftkv slot=a history=-1 acked=2", "siftkv slot=a history=1 acked=18446744073709551615"} {
-		_, err := parseRecord(string(base.SealLine(line)))
+		_, err := parseRecord(string(base.SealLine(line)), "a")
 		require.Error(t, err, line)
 	}
 }
 
 func FuzzRecord(f *testing.F) {
-	f.Add(string(base.SealLine(sample.line())))
+	f.Add(string((&record{Name: "a", History: 1, Acked: 2}).sealed()))
 	f.Add("siftkv slot=a history=1 acked=2 crc=00000000\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if r, err := parseRecord(text); err == nil {
-			require.Equal(t, text, string(base.SealLine(r.line())))
+		if r, err := parseRecord(text, "a"); err == nil {
+			require.Equal(t, text, string(r.sealed()))
 		}
 	})
 }
