@@ -96,6 +96,11 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 // objects, or ErrClosed if it was of the same view. Close the slot in the writer's process first. The writer learns of
 // acknowledgements when it flushes.
 func (d *DB) OpenSlot(name string) (*Slot, error) {
+	leave, err := enter(d)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if d.follower != nil {
 		return openElsewhere(d, name)
 	}
@@ -114,11 +119,6 @@ func openElsewhere(d *DB, name string) (*Slot, error) {
 	if d.objects == nil && !vfs.LocksEndWithProcess {
 		return nil, fmt.Errorf("siftkv: a slot of a store that another process writes: %w", errors.ErrUnsupported)
 	}
-	leave, err := enter(d)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	interrupted := func(ctx context.Context) error {
 		if err := d.interrupted(ctx, "changes were read"); err != nil {
 			return err
@@ -127,10 +127,11 @@ func openElsewhere(d *DB, name string) (*Slot, error) {
 	}
 	c := &changelog.Consumer{FS: d.fs, Dir: d.dir, Poll: d.opts.PollInterval, Interrupted: interrupted}
 	if d.objects != nil {
-		if c.Objects, err = d.objects.another(); err != nil {
+		directory, err := d.objects.another()
+		if err != nil {
 			return nil, err
 		}
-		c.FS = c.Objects
+		c.FS, c.Objects = directory, directory
 	}
 	acked, err := c.Open(d.follower.closing, name)
 	if err != nil {

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"time"
@@ -23,7 +22,7 @@ func keepLogs(d *DB, f flushJob, files *values.Flush) ([]manifest.KeptPart, erro
 	if f.next != nil {
 		to = f.limit
 	}
-	d.slots.LearnFar(context.Background())
+	d.slots.LearnFar()
 	from := d.slots.Acknowledged(to)
 	switch {
 	case from == to:

@@ -23,23 +23,24 @@ func claimedError(slot string, err error) error {
 	return fmt.Errorf("siftkv: slot %s: another consumer has opened it: %w", slot, err)
 }
 
-// maxLearnTime bounds how long the writer waits for the acknowledgements of consumers on other machines.
-const maxLearnTime = 5 * time.Second
+// maxAskTime bounds how long the writer waits for what consumers on other machines have acknowledged, and for the claim
+// to a slot. It waits less if its directory is closed.
+const maxAskTime = 5 * time.Second
 
 // LearnFar takes over what consumers on other machines have acknowledged. The writer calls it before a flush, which
 // then keeps less. An error leaves what is known of a slot as it is. LearnFar reports whether the object store has told
 // all there is to know.
-func (l *Log) LearnFar(ctx context.Context) (known bool) { return l.askFar(ctx, false) }
+func (l *Log) LearnFar() (known bool) { return l.askFar(false) }
 
 // askFar is LearnFar. If it is settled, all that is in tables is visible.
-func (l *Log) askFar(ctx context.Context, settled bool) (known bool) {
+func (l *Log) askFar(settled bool) (known bool) {
 	if l.Positions == nil {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxLearnTime)
+	l.asking.Lock()
+	defer l.asking.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), maxAskTime)
 	defer cancel()
-	l.writing.Lock()
-	defer l.writing.Unlock()
 	known = true
 	for _, s := range l.away(true) {
 		err := l.far(s).Newest(ctx, func(text string) error { return l.learnFar(s, text, settled) })
@@ -61,7 +62,7 @@ func (l *Log) LearnBeforeEdit() {
 	if !late {
 		return
 	}
-	known := l.askFar(context.Background(), true) // an edit ends when what it has is visible
+	known := l.askFar(true) // an edit ends when what it has is visible
 	l.mu.Lock()
 	l.known = known
 	l.mu.Unlock()
@@ -79,7 +80,7 @@ func (l *Log) loses(from base.SeqNum) bool {
 	return !l.late
 }
 
-// far returns the positions of a slot. The caller holds l.writing.
+// far returns the positions of a slot. The caller holds l.asking.
 func (l *Log) far(s *slot) objectdir.Positions {
 	if s.positions == nil {
 		s.positions = l.Positions(s.Name)
@@ -88,15 +89,18 @@ func (l *Log) far(s *slot) objectdir.Positions {
 }
 
 // learnFar takes over a position of a slot that no consumer in this process has. A slot whose consumer has what the
-// store has lost is lost, but that is known only if it is settled. The caller holds l.writing.
+// store has lost is lost, but that is known only if it is settled. The caller holds l.asking.
 func (l *Log) learnFar(s *slot, text string, settled bool) error {
 	r, err := positionOf(s.Name, text)
-	if err != nil || r.History != s.History || r.Acked <= s.Acked { // these change with l.writing held
+	l.mu.Lock()
+	now := s.record
+	l.mu.Unlock()
+	if err != nil || r.History != now.History || r.Acked <= now.Acked {
 		return err
 	}
 	switch ahead := r.Acked > l.Last(); {
 	case ahead && settled:
-		r.Acked, r.History = s.Acked, 0 // durable, before other writes have these numbers
+		r.Acked, r.History = now.Acked, 0 // durable, before other writes have these numbers
 	case ahead:
 		l.mu.Lock()
 		l.late = true // the next edit settles it
@@ -125,7 +129,7 @@ func positionOf(slot, text string) (r record, err error) {
 }
 
 // claimFar ends the claim of a consumer on another machine, if there was one ever, and takes over what it has
-// acknowledged. The caller holds l.writing, and the slot's lock.
+// acknowledged. The caller holds l.asking, and the slot's lock.
 func (l *Log) claimFar(name string) error {
 	l.mu.Lock()
 	s, err := l.usable(name)
@@ -133,7 +137,9 @@ func (l *Log) claimFar(name string) error {
 	if err != nil || l.Positions == nil {
 		return err
 	}
-	text, err := l.far(s).Claim(context.Background(), false)
+	ctx, cancel := context.WithTimeout(context.Background(), maxAskTime)
+	defer cancel()
+	text, err := l.far(s).Claim(ctx, false)
 	if err == nil {
 		err = l.learnFar(s, text, false)
 	}
@@ -144,17 +150,19 @@ func (l *Log) claimFar(name string) error {
 // slot that gets the name later is beyond it, and a writer that is fenced, and drops nothing, loses none. If it is
 // damaged, another takes its place. A claim that is not needed would leave an object for each slot that was dropped.
 // So a consumer that makes the first claim at this moment may become that of a later slot of the name. The caller holds
-// l.writing.
+// l.asking.
 func (l *Log) dropFar(s *slot) error {
 	if l.Positions == nil {
 		return nil
 	}
-	text, err := l.far(s).Claim(context.Background(), false)
+	ctx, cancel := context.WithTimeout(context.Background(), maxAskTime)
+	defer cancel()
+	text, err := l.far(s).Claim(ctx, false)
 	if err == nil {
 		_, err = positionOf(s.Name, text)
 	}
 	if errors.Is(err, base.ErrCorruption) {
-		err = l.far(s).Put(context.Background(), string(s.sealed()))
+		err = l.far(s).Put(ctx, string(s.sealed()))
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -103,6 +104,76 @@ func TestDropReplacesAPositionThatCannotBeRead(t *testing.T) {
 	require.EqualValues(t, 7, acked)
 }
 
+// A hangingPositions does not answer before the test says so.
+type hangingPositions struct {
+	fakePositions
+	asked, answer chan struct{}
+	late          atomic.Bool // a request has ended without an answer
+}
+
+func (p *hangingPositions) hang(ctx context.Context) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return errors.New("the request may take for ever")
+	}
+	p.asked <- struct{}{}
+	select {
+	case <-p.answer:
+		return nil
+	case <-ctx.Done():
+		p.late.Store(true)
+		return ctx.Err()
+	}
+}
+
+func (p *hangingPositions) Claim(ctx context.Context, _ bool) (string, error) {
+	return p.text, p.hang(ctx)
+}
+
+func (p *hangingPositions) Newest(ctx context.Context, _ func(string) error) error {
+	return p.hang(ctx)
+}
+
+// While an object store does not answer about one slot, another is acknowledged and closed.
+func TestASlotDoesNotWaitForRequestsOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(l *Log) error{
+		"open": func(l *Log) error { _, err := l.Open("a"); return err },
+		"drop": func(l *Log) error { return l.Drop("a") },
+		"learn": func(l *Log) error {
+			if !l.LearnFar() {
+				return errors.New("it has no answer")
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, _ := newFarLog(t)
+			p := &hangingPositions{asked: make(chan struct{}), answer: make(chan struct{})}
+			l.Positions = func(string) objectdir.Positions { return p }
+			l.begin(t, "b", 5)
+			asked := make(chan error, 1)
+			go func() { asked <- ask(l) }()
+			select {
+			case <-p.asked:
+			case err := <-asked:
+				t.Fatal(err)
+			}
+			require.NoError(t, l.Ack("b", 6))
+			l.Close("b")
+			require.False(t, p.late.Load())
+			go func() { // the next request of the same work
+				for range p.asked {
+				}
+			}()
+			close(p.answer)
+			require.NoError(t, <-asked)
+			close(p.asked)
+			require.EqualValues(t, 6, l.slots["b"].Acked)
+		})
+	}
+}
+
 // An acknowledgement that seemed to fail is not taken for that of another consumer after a lower one.
 func TestAcknowledgementsElsewhereDoNotGoBack(t *testing.T) {
 	p := &fakePositions{fail: errors.New("no answer")}
@@ -180,12 +251,12 @@ func TestAConsumerElsewhereIsAheadOfTheStore(t *testing.T) {
 	last := base.SeqNum(10)
 	l.Last = func() base.SeqNum { return last }
 	p.acknowledge(t, l, 11)
-	require.False(t, l.LearnFar(t.Context()))
+	require.False(t, l.LearnFar())
 	last = 11
 	l.LearnBeforeEdit()
 	require.EqualValues(t, 11, l.States(last)[0].Acked)
 	p.acknowledge(t, l, 12)
-	require.False(t, l.LearnFar(t.Context()))
+	require.False(t, l.LearnFar())
 	l.LearnBeforeEdit()
 	require.Equal(t, whyDiverged, l.States(last)[0].Lost)
 	r, err := readRecord(l.FS, "db/"+manifest.SlotName("a"))

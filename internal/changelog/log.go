@@ -39,7 +39,9 @@ type Log struct {
 
 	active atomic.Bool // some slot is not lost
 
-	writing sync.Mutex // held to write files of slots; taken before mu
+	// With writing held, the file of a slot with a consumer in this process is written, and its lock released. With
+	// asking held, those of others are, and locks are taken: no consumer waits for requests about other slots.
+	asking, writing sync.Mutex // mu is taken after them
 
 	mu       sync.Mutex
 	kept     manifest.Kept   // as edits have it

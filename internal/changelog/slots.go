@@ -150,8 +150,8 @@ func lostError(name, why string) error { return fmt.Errorf("%w: %s: %s", ErrLost
 
 // Open gives a slot to one consumer, and returns the last write that was acknowledged.
 func (l *Log) Open(name string) (acked base.SeqNum, err error) {
-	l.writing.Lock()
-	defer l.writing.Unlock()
+	l.asking.Lock()
+	defer l.asking.Unlock()
 	if err := l.openable(name); err != nil {
 		return 0, err
 	}
@@ -239,24 +239,25 @@ func (l *Log) trims() bool { return len(l.kept.Parts) > 0 && l.kept.Parts[0].Las
 
 // Drop removes a slot that no consumer has.
 func (l *Log) Drop(name string) error {
-	l.writing.Lock()
+	l.asking.Lock()
 	err := l.drop(name)
-	l.writing.Unlock()
+	l.asking.Unlock()
 	if err != nil {
 		return err
 	}
 	return l.Trim()
 }
 
-// drop is Drop without an edit. The caller holds l.writing.
+// drop is Drop without an edit. The caller holds l.asking.
 func (l *Log) drop(name string) error {
 	l.mu.Lock()
 	s := l.slots[name]
+	open := s != nil && s.lock != nil
 	l.mu.Unlock()
 	switch {
 	case s == nil:
 		return errNoSlot("drop", name)
-	case s.lock != nil: // it changes with l.writing held
+	case open:
 		return errOpen("drop", name)
 	}
 	lock, err := lockSlot(l.FS, l.Dir, name)
@@ -270,7 +271,7 @@ func (l *Log) drop(name string) error {
 }
 
 // remove removes a slot and its files, and releases its lock. If the files cannot be removed, the slot stays unless it
-// is forced. The caller holds l.writing.
+// is forced. The caller holds l.asking, or l.writing if the slot has a consumer.
 func (l *Log) remove(name string, lock io.Closer, forced bool) error {
 	err := removeRecord(l.FS, l.Dir, name)
 	switch {

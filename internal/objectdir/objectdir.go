@@ -109,7 +109,7 @@ type Directory interface {
 }
 
 // Positions are texts that the consumers of a slot put into an object store one after the other. One client at a time
-// has the right to. They are for one goroutine at a time.
+// has the right to. They are for one goroutine at a time. Close of the Directory ends their requests.
 type Positions interface {
 	// Claim takes the right to put texts from all others, and returns the newest text; empty: there is none. Unless
 	// always is set it does nothing where nothing was ever put. If the newest text is damaged, the error matches
