@@ -37,12 +37,8 @@ func keepLogs(d *DB, f flushJob, files *values.Flush) ([]manifest.KeptPart, erro
 	for _, m := range f.mems {
 		p := manifest.KeptPart{Log: m.Log, Last: base.SeqNum(m.LastSeq.Load()), Time: keptNow()}
 		p.Files = values.FilesOf(m)
-		for _, name := range p.Names() {
-			size, err := d.fs.Stat(filepath.Join(d.dir, name))
-			if err != nil {
-				return nil, err
-			}
-			p.Bytes += size
+		if err := changelog.Measure(d.fs, d.dir, &p); err != nil {
+			return nil, err
 		}
 		parts = append(parts, p)
 	}

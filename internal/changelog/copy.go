@@ -37,6 +37,9 @@ type Copier struct {
 // Keep returns the parts that the writes after number from, up to number to, of logs are, oldest first, whole and
 // durable. After a clean close logs are so in place. Others, and all of an object store, are copied: the file is num.
 func (c *Copier) Keep(logs []uint64, from, to base.SeqNum, num func() uint64) ([]manifest.KeptPart, error) {
+	if from >= to {
+		return nil, nil
+	}
 	var unsynced error
 	if c.Clean {
 		parts, ok, err := c.inPlace(logs, from, to)
@@ -45,29 +48,32 @@ func (c *Copier) Keep(logs []uint64, from, to base.SeqNum, num func() uint64) ([
 		}
 		unsynced = err
 	}
-	p, ok, err := c.Copy(logs, from, to, num())
-	if err != nil && unsynced != nil {
+	p, err := c.copy(logs, from, to, num())
+	switch {
+	case err == nil:
+		return []manifest.KeptPart{p}, nil
+	case unsynced != nil:
 		err = fmt.Errorf("%w: %w: %w", errHole, unsynced, err) // the next attempt would take the log for whole
 	}
-	if err != nil || !ok {
-		return nil, err
-	}
-	return []manifest.KeptPart{p}, nil
+	return nil, err
 }
 
-// Copy copies the writes after number from, up to number to, of logs, oldest first, into a new file with number num.
-// It returns false if there are none, and an error if they are not all there.
-func (c *Copier) Copy(logs []uint64, from, to base.SeqNum, num uint64) (p manifest.KeptPart, ok bool, err error) {
-	if from >= to {
-		return p, false, nil
-	}
-	f, err := c.FS.Create(manifest.Path(c.Dir, manifest.FileKept, num))
+// copy copies the writes after number from, up to number to, of logs, oldest first, into a new file with number num. It
+// returns an error if they are not all there.
+func (c *Copier) copy(logs []uint64, from, to base.SeqNum, num uint64) (p manifest.KeptPart, err error) {
+	p = manifest.KeptPart{Log: num, Copy: true, Last: from, Time: c.Time}
+	name := filepath.Join(c.Dir, p.LogName())
+	f, err := c.FS.Create(name)
 	if err != nil {
-		return p, false, err
+		return p, err
 	}
 	w := wal.NewWriter(f, num)
-	p = manifest.KeptPart{Log: num, Copy: true, Last: from, Time: c.Time}
-	err = c.copyAll(w, logs, to, &p)
+	for clean, i := true, 0; i < len(logs) && err == nil; i++ {
+		clean, err = c.copyLog(w, logs[i], to, !clean, &p)
+	}
+	if err == nil && p.Last != to {
+		err = fmt.Errorf("%w: those up to %d are there, of %d", errHole, p.Last, to)
+	}
 	if err == nil {
 		err = w.End()
 	}
@@ -76,10 +82,14 @@ func (c *Copier) Copy(logs []uint64, from, to base.SeqNum, num uint64) (p manife
 			err = fmt.Errorf("%w: %w", errNotStored, err)
 		}
 	}
-	if err = errors.Join(err, w.CloseFile()); err != nil {
-		_ = c.FS.Remove(manifest.Path(c.Dir, manifest.FileKept, num)) // if it stays, the next start removes it
+	err = errors.Join(err, w.CloseFile())
+	if err == nil {
+		err = Measure(c.FS, c.Dir, &p)
 	}
-	return p, err == nil, err
+	if err != nil {
+		_ = c.FS.Remove(name) // if it stays, the next start removes it
+	}
+	return p, err
 }
 
 // inPlace returns the parts that logs are, if they have their ends, and nothing after number from but the history up to
@@ -93,11 +103,10 @@ func (c *Copier) inPlace(logs []uint64, from, to base.SeqNum) (parts []manifest.
 			continue
 		}
 		from = p.Last
+		ok = ok && Measure(c.FS, c.Dir, &p) == nil
 		for _, name := range p.Names() {
-			path := filepath.Join(c.Dir, name)
-			size, err := c.FS.Stat(path)
-			if p.Bytes, ok = p.Bytes+size, ok && err == nil; ok {
-				unsynced = syncer.SyncFile(path)
+			if ok {
+				unsynced = syncer.SyncFile(filepath.Join(c.Dir, name))
 				ok = unsynced == nil
 			}
 		}
@@ -106,21 +115,10 @@ func (c *Copier) inPlace(logs []uint64, from, to base.SeqNum) (parts []manifest.
 	return parts, ok && from == to && c.FS.SyncDir(c.Dir) == nil, unsynced
 }
 
-func (c *Copier) copyAll(w *wal.Writer, logs []uint64, to base.SeqNum, p *manifest.KeptPart) error {
-	follows := false // a record must have the number after the last: the log before has no end
-	for _, log := range logs {
-		clean, err := c.copyLog(w, log, to, follows, p)
-		if err != nil {
-			return err
-		}
-		follows = !clean
-	}
-	if p.Last != to {
-		return fmt.Errorf("%w: those up to %d are there, of %d", errHole, p.Last, to)
-	}
-	p.Bytes = w.Size()
-	for _, num := range p.Files {
-		size, err := c.FS.Stat(manifest.Path(c.Dir, manifest.FileBlob, num))
+// Measure sets the bytes of a part, which its files in a directory have.
+func Measure(fsys vfs.FS, dir string, p *manifest.KeptPart) error {
+	for _, name := range p.Names() {
+		size, err := fsys.Stat(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
@@ -169,14 +167,7 @@ func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, follows bool
 			return false, fmt.Errorf("%w: %d comes after %d", errHole, b.Seq(), p.Last)
 		}
 		follows, p.Last = false, last
-		if w == nil {
-			err = noteFiles(record, p)
-		} else if record, err = c.inline(record, b.Seq(), p); err == nil {
-			if err = w.Append(record); err == nil && w.Buffered() > maxBuffered {
-				err = w.Flush()
-			}
-		}
-		if err != nil {
+		if err := c.copyRecord(w, record, b.Seq(), p); err != nil {
 			return false, err
 		}
 	}
@@ -185,31 +176,31 @@ func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, follows bool
 // maxBuffered is how many bytes of a log are written at once.
 const maxBuffered = 256 << 10
 
-// inline puts values in place of handles, and notes the blob files of the handles that stay.
-func (c *Copier) inline(record []byte, first base.SeqNum, p *manifest.KeptPart) ([]byte, error) {
-	separated, err := handles(record)
-	if err != nil || len(separated) == 0 {
-		return record, err
-	}
-	if record, err = c.Inline(record, first); err != nil {
-		return nil, err
-	}
-	return record, noteFiles(record, p)
-}
-
-// noteFiles notes the blob files of the handles of a record.
-func noteFiles(record []byte, p *manifest.KeptPart) error {
-	separated, err := handles(record)
-	for _, h := range separated {
-		if !slices.Contains(p.Files, h.File) {
-			p.Files = append(p.Files, h.File)
+// copyRecord copies a record, with the values of its log in place of their handles, unless w is nil. It notes the blob
+// files of the handles that stay.
+func (c *Copier) copyRecord(w *wal.Writer, record []byte, first base.SeqNum, p *manifest.KeptPart) error {
+	files, err := filesOf(record)
+	if err == nil && w != nil && len(files) > 0 {
+		if record, err = c.Inline(record, first); err == nil {
+			files, err = filesOf(record)
 		}
+	}
+	for _, file := range files {
+		if !slices.Contains(p.Files, file) {
+			p.Files = append(p.Files, file)
+		}
+	}
+	if err == nil && w != nil {
+		err = w.Append(record)
+	}
+	if err == nil && w != nil && w.Buffered() > maxBuffered {
+		err = w.Flush()
 	}
 	return err
 }
 
-// handles returns the handles of a record.
-func handles(record []byte) (separated []blob.Handle, err error) {
+// filesOf returns the blob files of the handles of a record.
+func filesOf(record []byte) (files []uint64, err error) {
 	for e, err := range batchrepr.All(record) {
 		if err != nil {
 			return nil, err
@@ -219,10 +210,10 @@ func handles(record []byte) (separated []blob.Handle, err error) {
 			if err != nil {
 				return nil, err
 			}
-			separated = append(separated, h)
+			files = append(files, h.File)
 		}
 	}
-	return separated, nil
+	return files, nil
 }
 
 // maxCopyFailures is how many attempts to copy a history may fail for reasons that may pass.

@@ -58,15 +58,14 @@ func TestACopyHasTheHistoryAlone(t *testing.T) {
 	writeLog(t, fsys, 5, 1, 4, true)
 	torn := writeLog(t, fsys, 6, 5, 8, false) // 8 has failed
 	c := Copier{FS: fsys, Dir: "db"}
-	p, ok, err := c.Copy([]uint64{5, 6}, 2, 7, 9)
+	p, err := c.copy([]uint64{5, 6}, 2, 7, 9)
 	require.NoError(t, err)
-	require.True(t, ok)
 	require.Equal(t, manifest.KeptPart{Log: 9, Copy: true, Last: 7, Bytes: p.Bytes}, p)
 	require.Equal(t, []base.SeqNum{3, 4, 5, 6, 7}, copied(t, fsys, p))
-	_, ok, err = c.Copy([]uint64{5, 6}, 7, 7, 10)
+	parts, err := c.Keep([]uint64{5, 6}, 7, 7, nil)
 	require.NoError(t, err)
-	require.False(t, ok)
-	_, _, err = c.Copy([]uint64{5, 6}, 2, 9, 10)
+	require.Empty(t, parts)
+	_, err = c.copy([]uint64{5, 6}, 2, 9, 10)
 	require.ErrorIs(t, err, errHole)
 	_, err = fsys.Stat("db/000010.kept")
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -81,7 +80,7 @@ func TestACopyHasTheHistoryAlone(t *testing.T) {
 		}
 		return 0, nil
 	}
-	p, _, err = c.Copy([]uint64{5, 6}, 7, 9, 11)
+	p, err = c.copy([]uint64{5, 6}, 7, 9, 11)
 	require.NoError(t, err)
 	require.Equal(t, []base.SeqNum{8, 9}, copied(t, fsys, p))
 }
@@ -97,13 +96,12 @@ func TestACopyHasNoHole(t *testing.T) {
 		require.NoError(t, f.Close())
 		writeLog(t, fsys, 7, first, 8, true)
 		c := Copier{FS: fsys, Dir: "db"}
-		p, ok, err := c.Copy([]uint64{5, 6, 7}, 0, 8, 9)
+		p, err := c.copy([]uint64{5, 6, 7}, 0, 8, 9)
 		if first == 6 {
 			require.ErrorIs(t, err, errHole)
-			p, ok, err = c.Copy([]uint64{5, 6, 7}, 0, 4, 9)
+			p, err = c.copy([]uint64{5, 6, 7}, 0, 4, 9)
 		}
 		require.NoError(t, err)
-		require.True(t, ok)
 		require.Len(t, copied(t, fsys, p), int(p.Last))
 	}
 }
