@@ -1,6 +1,7 @@
 package changelog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,25 +30,40 @@ type Consumer struct {
 	Poll        time.Duration                   // how often it looks for changes at least
 	Interrupted func(ctx context.Context) error // returns an error if the store is closed, or ctx has ended
 
+	// Open sets them.
+	access access
+	wait   time.Duration // for a write, at first
+	tries  int           // to read what the writer may have removed
+
 	mu     sync.Mutex
 	lock   io.Closer // nil: the slot is closed
 	record           // as the slot's file is
 	lost   error     // for ever
 
-	positions objectdir.Positions // nil: the store is in a directory
-	tried     base.SeqNum         // the last write that was acknowledged, or may be
-
 	tail   *manifest.Tail
 	kept   manifest.Kept
 	logNum uint64
 	tables base.SeqNum // the last write that is in tables, or in the logs of a store that was closed
-	inLogs bool        // of a store that was closed, which has some in logs
+	inLogs bool        // there may be writes in logs that the consumer can read
 	edits  unproven    // of the manifest, by the last such write
 	logs   manifest.LogTail
 	live   []liveLog // that are read, oldest first
 
 	durable base.SeqNum
 	undone  []undone // oldest first
+}
+
+// An access is how a consumer has a slot: in a directory, or in an object store. All but Close is called with the
+// consumer's mu held.
+type access interface {
+	open(ctx context.Context, c *Consumer) error // takes the slot: the lock, the record, and what is durable
+	examine(c *Consumer) error                   // is called when the manifest was read
+	ack(c *Consumer, seq base.SeqNum) error      // makes an acknowledgement durable, or loses the slot
+	diverged(c *Consumer) error                  // tells the writer that it has lost what the consumer has
+
+	Within(ctx context.Context) (end func()) // see objectdir.Directory
+	LookAgain()
+	Close() error
 }
 
 // An undone is writes that were there, and have failed: those after one number, up to another.
@@ -64,29 +80,17 @@ type liveLog struct {
 func (c *Consumer) Open(ctx context.Context, name string) (acked base.SeqNum, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.access, c.wait, c.tries = diskAccess{}, time.Millisecond, maxRefreshTries
+	if c.Objects != nil {
+		c.access, c.wait, c.tries = &objectAccess{Directory: c.Objects}, c.Poll, maxFarTries
+	}
 	if c.Name = name; !manifest.IsSlotName(name) {
 		return 0, errNoSlot("open", name)
 	}
-	if c.Objects != nil {
-		if err = c.openFar(ctx); err == nil {
-			err = c.refresh(ctx)
-		}
-		return c.Acked, err
-	}
-	if _, err := c.fromFile(); err != nil {
-		return 0, err // and no file for the lock is made
-	}
-	if c.lock, err = lockSlot(c.FS, c.Dir, name); err != nil {
-		return 0, err
-	}
-	if c.record, err = c.fromFile(); err == nil {
-		c.durable = c.Acked
+	if err = c.access.open(ctx, c); err == nil {
 		err = c.refresh(ctx)
 	}
-	if err != nil {
-		return 0, errors.Join(err, c.close())
-	}
-	return c.Acked, nil
+	return c.Acked, err
 }
 
 // fromFile returns what the slot's file says.
@@ -102,20 +106,15 @@ func (c *Consumer) fromFile() (record, error) {
 }
 
 // Close gives the slot back. A second Close does nothing.
-func (c *Consumer) Close() (err error) {
-	if c.Objects != nil {
-		err = c.Objects.Close() // requests end
-	}
+func (c *Consumer) Close() error {
+	err := c.access.Close() // requests end
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(err, c.close())
-}
-
-func (c *Consumer) close() (err error) {
+	err = errors.Join(err, c.closeTail(), c.logs.Close())
 	if c.lock != nil {
-		err = errors.Join(c.closeTail(), c.logs.Close(), c.lock.Close())
-		c.lock, c.live = nil, nil
+		err = errors.Join(err, c.lock.Close())
 	}
+	c.lock, c.live = nil, nil
 	return err
 }
 
@@ -127,54 +126,59 @@ func (c *Consumer) closeTail() (err error) {
 	return err
 }
 
-// maxRefreshTries bounds how often a refresh begins again since the writer has removed what it was about to read.
-const maxRefreshTries = 100
+// maxRefreshTries bounds how often a refresh begins again since the writer has removed what it was about to read, and
+// maxFarTries in an object store, where each try is a LIST.
+const (
+	maxRefreshTries = 100
+	maxFarTries     = 3
+)
 
-// refresh reads what is new. The caller holds c.mu.
-func (c *Consumer) refresh(ctx context.Context) (err error) {
-	if c.Objects != nil && c.lock != nil {
-		defer c.Objects.Within(ctx)()
+// refresh reads what is new. If the writer has removed what it was about to read, it begins again. The caller holds
+// c.mu.
+func (c *Consumer) refresh(ctx context.Context) error {
+	switch {
+	case c.lock == nil:
+		return fmt.Errorf("siftkv: the slot: %w", base.ErrClosed)
+	case c.lost != nil:
+		return c.lost
 	}
-	tries := maxRefreshTries
+	defer c.access.Within(ctx)()
 	for try := 0; ; try++ {
-		switch {
-		case c.lock == nil:
-			return fmt.Errorf("siftkv: the slot: %w", base.ErrClosed)
-		case c.lost != nil:
-			return c.lost
+		err := c.look(ctx)
+		if err == nil {
+			return nil
 		}
-		if err = c.Interrupted(ctx); err == nil {
-			err = c.readManifest()
-		}
-		if err == nil && c.Objects != nil {
-			err = c.refreshFar()
-		}
-		switch {
-		case err != nil:
-		case c.History == 0 || c.kept.History != c.History:
-			err = c.lose(whyDiverged)
-		case c.kept.From > c.Acked:
-			err = c.lose(whyOverrun)
-		case c.Objects != nil && !c.inLogs:
-		default:
-			c.logs.FS, c.logs.Dir = c.FS, c.Dir
-			err = c.logs.Read(c.logNum, c.take, func() error { return c.Interrupted(ctx) })
-		}
-		if err == nil && c.last() < c.durable {
-			// Other writes have these numbers next. The writer may not know: the slot's file tells it.
-			c.History = 0
-			if err = c.lose(whyDiverged); c.Objects == nil {
-				err = errors.Join(err, c.write(c.FS, c.Dir))
-			}
-		}
-		if err != nil && c.Objects != nil {
-			c.Objects.LookAgain()
-			tries = maxFarTries
-		}
-		if !errors.Is(err, fs.ErrNotExist) || try == tries {
+		c.access.LookAgain()
+		if !errors.Is(err, fs.ErrNotExist) || c.lost != nil || try == c.tries {
 			return err
 		}
 	}
+}
+
+// look is refresh once.
+func (c *Consumer) look(ctx context.Context) error {
+	err := c.Interrupted(ctx)
+	if err == nil {
+		err = c.readManifest()
+	}
+	if err == nil {
+		err = c.access.examine(c)
+	}
+	switch {
+	case err != nil:
+	case c.History == 0 || c.kept.History != c.History:
+		err = c.lose(whyDiverged)
+	case c.kept.From > c.Acked:
+		err = c.lose(whyOverrun)
+	case c.inLogs:
+		c.logs.FS, c.logs.Dir = c.FS, c.Dir
+		err = c.logs.Read(c.logNum, c.take, func() error { return c.Interrupted(ctx) })
+	}
+	if err == nil && c.last() < c.durable { // other writes have these numbers next
+		c.History = 0
+		err = errors.Join(c.lose(whyDiverged), c.access.diverged(c))
+	}
+	return err
 }
 
 func (c *Consumer) lose(why string) error {
@@ -200,20 +204,18 @@ func (c *Consumer) readManifest() error {
 			return nil
 		})
 	}
-	if err == nil {
-		c.edits.add(c.tail.Position().Offset, c.tables)
-		c.durable = max(c.durable, c.edits.prove(c.tail.SyncedTo()))
-		if c.Objects != nil {
-			c.durable = max(c.durable, c.tables)
-		}
-		c.live = slices.DeleteFunc(c.live, func(l liveLog) bool {
-			if l.num < c.logNum && l.last > c.tables {
-				c.undone = append(c.undone, undone{c.tables, l.last})
-			}
-			return l.num < c.logNum
-		})
+	if err != nil {
+		return err
 	}
-	return err
+	c.edits.add(c.tail.Position().Offset, c.tables)
+	c.durable = max(c.durable, c.edits.prove(c.tail.SyncedTo()))
+	c.live = slices.DeleteFunc(c.live, func(l liveLog) bool {
+		if l.num < c.logNum && l.last > c.tables {
+			c.undone = append(c.undone, undone{c.tables, l.last})
+		}
+		return l.num < c.logNum
+	})
+	return nil
 }
 
 // last returns the last write that is there.
@@ -256,11 +258,7 @@ func (c *Consumer) take(num uint64, r *wal.Reader, rec []byte) error {
 
 // Await returns, once a write after number at is durable, the last one that is known to be.
 func (c *Consumer) Await(ctx context.Context, at base.SeqNum) (base.SeqNum, error) {
-	wait := time.Millisecond
-	if c.Objects != nil {
-		wait = c.Poll // each look is a request
-	}
-	for ; ; wait = min(2*wait, c.Poll) {
+	for wait := c.wait; ; wait = min(2*wait, c.Poll) {
 		_, durable, err := c.Range(ctx)
 		if err != nil || durable > at {
 			return durable, err
@@ -290,7 +288,7 @@ func (c *Consumer) Locate(at base.SeqNum) (p manifest.KeptPart, err error) {
 	if p, ok := c.kept.After(at); ok {
 		return p, nil
 	}
-	if c.Objects != nil && !c.inLogs {
+	if !c.inLogs {
 		return manifest.KeptPart{Last: c.tables}, nil // writes that failed may have the numbers up to there
 	}
 	p = manifest.KeptPart{Log: c.logNum, Last: base.MaxSeqNum}
@@ -326,25 +324,14 @@ func (c *Consumer) Ack(seq base.SeqNum) error {
 	if c.lock == nil || seq <= c.Acked {
 		return c.refresh(ctx)
 	}
-	if c.positions != nil {
-		return c.ackFar(seq)
-	}
-	now, err := c.fromFile()
-	has := func(u undone) bool { return u.from < seq && seq <= u.to }
-	if err == nil && (now.History != c.History || slices.ContainsFunc(c.undone, has)) {
-		err = c.lose(whyDiverged)
-	}
-	if err != nil {
-		return err
-	}
-	now.Acked = max(now.Acked, seq) // it is more if an attempt has failed after all
-	err = fs.ErrNotExist
-	for try := 0; try < maxRefreshTries && errors.Is(err, fs.ErrNotExist); try++ {
-		err = now.write(c.FS, c.Dir) // a writer that opens the store removes files that are written at that moment
-	}
-	if err == nil {
-		c.record = now
-		c.undone = slices.DeleteFunc(c.undone, func(u undone) bool { return u.to <= seq })
-	}
-	return err
+	return c.access.ack(c, seq)
+}
+
+// ExplainLoss returns why a file is gone that must be there, given the error that says so: the consumer may have seen
+// what is not so any more.
+func (c *Consumer) ExplainLoss(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.access.LookAgain()
+	return cmp.Or(c.refresh(context.Background()), err)
 }

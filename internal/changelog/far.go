@@ -1,12 +1,8 @@
 package changelog
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -15,13 +11,6 @@ import (
 
 // In an object store the consumer of a slot may be on another machine. It has no lock, and writes no file of the store:
 // it has the claim to the slot's positions. Each is a record, as the slot's file is, which the writer takes over.
-
-// A consumer whose claim was ended by the next learns it from its next acknowledgement.
-
-// claimedError says that another consumer has opened a slot. The error matches base.ErrFenced.
-func claimedError(slot string, err error) error {
-	return fmt.Errorf("siftkv: slot %s: another consumer has opened it: %w", slot, err)
-}
 
 // maxAskTime bounds how long the writer waits for what consumers on other machines have acknowledged, and for the claim
 // to a slot. It waits less if its directory is closed.
@@ -163,84 +152,6 @@ func (l *Log) dropFar(s *slot) error {
 	}
 	if errors.Is(err, base.ErrCorruption) {
 		err = l.far(s).Put(ctx, string(s.sealed()))
-	}
-	return err
-}
-
-// openFar is Open of a consumer on another machine. The caller holds c.mu.
-func (c *Consumer) openFar(ctx context.Context) error {
-	defer c.Objects.Within(ctx)()
-	err := c.readManifest()
-	if err == nil {
-		_, err = c.fromFile()
-	}
-	if err != nil {
-		return err // and nothing is claimed
-	}
-	c.positions = c.Objects.Positions(c.Name)
-	text, err := c.positions.Claim(ctx, true)
-	if err != nil {
-		return err
-	}
-	c.lock = io.NopCloser(nil)
-	r, err := positionOf(c.Name, text)
-	if err == nil {
-		err = c.readManifest() // what consumers before have acknowledged, in the writer's process too
-	}
-	if err == nil {
-		c.record, err = c.fromFile()
-	}
-	if err == nil && r.History == c.History {
-		c.Acked = max(c.Acked, r.Acked)
-	}
-	c.durable, c.tried = max(c.durable, c.Acked), c.Acked // if it is more than there is, it is lost
-	return err
-}
-
-// maxFarTries is maxRefreshTries on another machine, where each try is a LIST.
-const maxFarTries = 3
-
-// refreshFar looks whether the slot is still the consumer's, by what the list of files says. The caller holds c.mu.
-func (c *Consumer) refreshFar() error {
-	r, err := c.fromFile()
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrLost):
-		c.lost = err
-	case err != nil:
-		return err // which may pass
-	case r.History != c.History:
-		return c.lose(whyDiverged)
-	case r.Acked > c.tried:
-		c.lost = claimedError(c.Name, base.ErrFenced)
-	default:
-		c.Acked = max(c.Acked, r.Acked) // the attempt has not failed after all
-	}
-	return c.lost
-}
-
-// ExplainLoss returns why a file is gone that must be there, given the error that says so: the list of files may be
-// old.
-func (c *Consumer) ExplainLoss(err error) error {
-	if c.Objects == nil {
-		return err
-	}
-	c.Objects.LookAgain()
-	_, _, lost := c.Range(context.Background())
-	return cmp.Or(lost, err)
-}
-
-// ackFar makes an acknowledgement durable. The caller holds c.mu.
-func (c *Consumer) ackFar(seq base.SeqNum) error {
-	c.tried = max(c.tried, seq) // an attempt before, which seemed to fail, may have been made
-	now := c.record
-	now.Acked = c.tried
-	err := c.positions.Put(context.Background(), string(now.sealed()))
-	switch {
-	case err == nil:
-		c.record = now
-	case errors.Is(err, base.ErrFenced):
-		c.lost = claimedError(c.Name, err)
-		return c.lost
 	}
 	return err
 }

@@ -177,10 +177,10 @@ func TestASlotDoesNotWaitForRequestsOfAnother(t *testing.T) {
 // An acknowledgement that seemed to fail is not taken for that of another consumer after a lower one.
 func TestAcknowledgementsElsewhereDoNotGoBack(t *testing.T) {
 	p := &fakePositions{fail: errors.New("no answer")}
-	c := &Consumer{positions: p, record: record{Name: "a", History: 1, Acked: 5}}
-	require.Error(t, c.ackFar(10))
+	c, a := &Consumer{record: record{Name: "a", History: 1, Acked: 5}}, &objectAccess{positions: p}
+	require.Error(t, a.ack(c, 10))
 	p.fail = nil
-	require.NoError(t, c.ackFar(7))
+	require.NoError(t, a.ack(c, 7))
 	r, err := positionOf("a", p.text)
 	require.NoError(t, err)
 	require.EqualValues(t, 10, r.Acked)
@@ -214,7 +214,7 @@ func TestAConsumerElsewhereGetsOverErrors(t *testing.T) {
 	mem := vfs.NewMem()
 	w := newWriter(t, mem)
 	o, c := &fakeObjects{}, w.consumer()
-	defer func() { c.Objects = nil; require.NoError(t, c.Close()) }()
+	defer func(disk access) { c.access = disk; require.NoError(t, c.Close()) }(c.access)
 	var errs []error
 	fail := func(which string) func(string) error {
 		return func(name string) error {
@@ -225,7 +225,7 @@ func TestAConsumerElsewhereGetsOverErrors(t *testing.T) {
 			return errs[0]
 		}
 	}
-	c.Objects, c.FS = o, failingFS{mem, fail(manifest.SlotName("a"))}
+	c.FS, c.access, c.tries = failingFS{mem, fail(manifest.SlotName("a"))}, &objectAccess{Directory: o}, maxFarTries
 	errs = []error{syscall.EIO}
 	_, _, err := c.Range(t.Context())
 	require.ErrorIs(t, err, syscall.EIO)
