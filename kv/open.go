@@ -148,10 +148,8 @@ func connectParts(d *DB) {
 		d.slots.Positions = d.objects.dir.Positions
 	}
 	connectMarker(d)
-	d.slots.Unneeded = func(copies []string) {
-		for _, name := range copies { // the others were handed in when they were obsolete
-			d.cleaner.File(filepath.Join(d.dir, name))
-		}
+	d.slots.Unneeded = func(parts []manifest.KeptPart) {
+		dropCopies(d, parts) // the others were handed in when they were obsolete
 		d.cleaner.LookAgain()
 	}
 	d.slots.MaxBytes, d.slots.MaxAge, d.slots.Now = d.opts.MaxSlotBytes, d.opts.MaxSlotAge, time.Now

@@ -63,14 +63,12 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		d.logNum = e.LogNum
 	}
 	d.features |= e.Features
-	lost := d.slots.Changed(e)
+	d.slots.Changed(e)
 	d.installVersion(next)
 	install()
 	d.installState()
 	d.mu.Unlock()
-	for i := range lost {
-		lost[i].Log(d.log)
-	}
+	d.slots.Report()
 	if err := d.manifest.Rotate(next); err != nil {
 		_ = d.fail(brokenManifest, writingManifest, err) // writers get the error, and the edit is made
 	}

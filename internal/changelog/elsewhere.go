@@ -3,7 +3,6 @@ package changelog
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -21,34 +20,28 @@ import (
 func (l *Log) Learn() {
 	for _, s := range l.away(false) {
 		r, err := readRecord(l.FS, filepath.Join(l.Dir, manifest.SlotName(s.Name)))
-		if err != nil {
-			continue // what is known of it holds
-		}
-		if lost := l.learn(s, r); lost != nil {
-			lost.Log(l.Logger)
+		if err == nil { // else what is known of it holds
+			l.learn(s, r)
 		}
 	}
+	l.Report()
 }
 
-// learn is Learn of one slot, whose file was read without the lock. It returns the slot if it is lost.
-func (l *Log) learn(s *slot, r record) *Lost {
+// learn is Learn of one slot, whose file was read without the lock.
+func (l *Log) learn(s *slot, r record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case s.lock != nil || l.slots[s.Name] != s: // another slot may have the name, and the file was of the one before
 	case r.History != s.History: // its consumer has writes that the store has not
-		lost := s.lose(nil, whyDiverged)
+		l.lose(s, whyDiverged)
 		l.endIfUnused()
-		if len(lost) > 0 {
-			return &lost[0]
-		}
 	case r.Acked > s.Acked && (l.Last == nil || r.Acked <= l.Last()): // else it is ahead of what is visible here
 		s.Acked = r.Acked
 		if s.why == whyOverrun && s.History == l.current().History && s.Acked >= l.current().From {
 			s.why = "" // it was in time; some slot was not lost all along, or the history would be another
 		}
 	}
-	return nil
 }
 
 // away returns the slots that no consumer in this process has, if live is set those that are not lost.
@@ -75,24 +68,16 @@ func (l *Log) elsewhere(live bool) (names []string) {
 
 // Follow makes Release close a consumer of a store that another process writes. It closes one that the slot had before.
 func (l *Log) Follow(c *Consumer) {
-	l.mu.Lock()
-	before := l.consumers[c.Name]
-	if l.consumers == nil {
-		l.consumers = map[string]io.Closer{}
-	}
-	l.consumers[c.Name] = c
-	l.mu.Unlock()
-	if before != nil {
-		_ = before.Close() // it was only read
+	if before, ok := l.consumers.Swap(c.Name, c); ok {
+		_ = before.(*Consumer).Close() // it was only read
 	}
 }
 
 // Follows returns the consumer that has a slot, or had it last; nil: there was none.
 func (l *Log) Follows(name string) *Consumer {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c, _ := l.consumers[name].(*Consumer)
-	return c
+	c, _ := l.consumers.Load(name)
+	consumer, _ := c.(*Consumer)
+	return consumer
 }
 
 // StatesElsewhere is States for a store that another process writes, whose last write in view is last. In an object
@@ -119,10 +104,10 @@ func (l *Log) StatesElsewhere(fsys vfs.FS, last base.SeqNum) ([]State, error) {
 // Release takes all slots from their consumers: the store is closed.
 func (l *Log) Release() (err error) {
 	l.mu.Lock()
-	consumers, names := maps.Clone(l.consumers), slices.Collect(maps.Keys(l.slots))
+	names := slices.Collect(maps.Keys(l.slots))
 	l.mu.Unlock()
-	for _, c := range consumers {
-		err = errors.Join(err, c.Close())
+	for _, c := range l.consumers.Range {
+		err = errors.Join(err, c.(*Consumer).Close())
 	}
 	for _, name := range names {
 		l.Close(name)

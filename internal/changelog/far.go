@@ -99,9 +99,8 @@ func (l *Log) learnFar(s *slot, text string, settled bool) error {
 	if err := r.write(l.FS, l.Dir); err != nil { // before an edit gives up what the next writer thinks is needed
 		return err
 	}
-	if lost := l.learn(s, r); lost != nil {
-		lost.Log(l.Logger)
-	}
+	l.learn(s, r)
+	l.Report()
 	return nil
 }
 

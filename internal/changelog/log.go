@@ -2,7 +2,6 @@ package changelog
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
@@ -29,10 +28,10 @@ type Log struct {
 	MaxBytes int64         // of parts; those before are given up, and the slots that need them are lost
 	MaxAge   time.Duration // of parts; 0: no bound
 	Now      func() time.Time
-	Last     func() base.SeqNum    // the last write that is visible
-	Trim     func() error          // makes an edit, so that what no slot needs is given up
-	ReadOnly bool                  // another process writes the store
-	Unneeded func(copies []string) // is called when files are not needed any more, with the names of copies of logs
+	Last     func() base.SeqNum              // the last write that is visible
+	Trim     func() error                    // makes an edit, so that what no slot needs is given up
+	ReadOnly bool                            // another process writes the store
+	Unneeded func(parts []manifest.KeptPart) // is called with all that were kept when some are not any more
 
 	// Positions returns those of a slot's consumers on other machines; nil: there can be none.
 	Positions func(slot string) objectdir.Positions
@@ -49,11 +48,12 @@ type Log struct {
 	history  uint64          // the history that slots are of: the next edit begins it if kept is another
 	from     base.SeqNum     // where it begins then
 	slots    map[string]*slot
-	failures int  // copies that failed, one after the other
-	late     bool // what is over MaxBytes or MaxAge waits until it is known what consumers elsewhere have acknowledged
-	known    bool // that was asked for the next edit
+	losses   []loss // that were not logged
+	failures int    // copies that failed, one after the other
+	late     bool   // what is over MaxBytes or MaxAge waits until it is known what consumers elsewhere have
+	known    bool   // that was asked for the next edit
 
-	consumers map[string]io.Closer // by slot, of a store that another process writes: they are consumers
+	consumers sync.Map // of *Consumer, by slot, of a store that another process writes
 }
 
 // Recover reads the slots of a store whose manifest says what is kept, and whose last write is last. If why is not
@@ -85,6 +85,7 @@ func (l *Log) Recover(kept manifest.Kept, last base.SeqNum, why string) error {
 	if ahead {
 		l.Lose("a consumer in another process has writes that the store has lost")
 	}
+	l.Report()
 	if l.ReadOnly || !l.Active() {
 		return nil // what is left behind is removed with all that the store does not need
 	}
@@ -131,10 +132,10 @@ func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, why
 		s.why = whyOverrun
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.put(s)
-	l.mu.Unlock()
 	if s.why != "" && !l.ReadOnly {
-		(&Lost{name, s.why}).Log(l.Logger)
+		l.losses = append(l.losses, loss{name, s.why})
 	}
 	return nil
 }
@@ -175,16 +176,13 @@ func (l *Log) Acknowledged(last base.SeqNum) base.SeqNum {
 // Lose loses all slots: the history that they need is not there. The next edit begins another history, which none of
 // them is of: they stay lost.
 func (l *Log) Lose(why string) {
-	var lost []Lost
 	l.mu.Lock()
 	for _, s := range l.slots {
-		lost = s.lose(lost, why)
+		l.lose(s, why)
 	}
 	l.endIfUnused()
 	l.mu.Unlock()
-	for i := range lost {
-		lost[i].Log(l.Logger)
-	}
+	l.Report()
 }
 
 // endIfUnused ends the history if no slot needs it: nothing is kept from now on, and so it has a hole. The next edit
@@ -264,33 +262,26 @@ func (l *Log) overrun(parts []manifest.KeptPart) (from base.SeqNum) {
 	return 0
 }
 
-// Changed is called when an edit is made. Slots that need what it gave up are lost: what says so is the result, to be
-// logged when the caller has no lock.
-func (l *Log) Changed(e *manifest.Edit) (lost []Lost) {
+// Changed is called when an edit is made. Slots that need what it gave up are lost: the caller calls Report when it has
+// no lock.
+func (l *Log) Changed(e *manifest.Edit) {
 	if e.Slots.History == 0 {
-		return nil
+		return
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	was, kept := l.kept, l.kept
 	kept.Apply(&e.Slots)
 	l.set(kept)
 	for _, s := range l.slots {
 		if s.History == kept.History && s.Acked < kept.From {
-			lost = s.lose(lost, whyOverrun)
+			l.lose(s, whyOverrun)
 		}
 	}
 	l.endIfUnused()
+	l.mu.Unlock()
 	if len(was.Parts) > 0 && l.Unneeded != nil && (kept.History != was.History || kept.From > was.From) {
-		var copies []string
-		for i := range was.Parts {
-			if p := &was.Parts[i]; p.Copy && !l.nums[p.Log] {
-				copies = append(copies, p.LogName())
-			}
-		}
-		l.Unneeded(copies)
+		l.Unneeded(was.Parts)
 	}
-	return lost
 }
 
 // Keeps reports whether a slot needs a file.

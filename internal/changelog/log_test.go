@@ -66,7 +66,7 @@ func TestNothingIsKeptWithoutSlots(t *testing.T) {
 func TestHistoryIsKeptUntilAllHaveAcknowledgedIt(t *testing.T) {
 	l := newLog(t, vfs.NewMem())
 	removed := 0
-	l.Unneeded = func([]string) { removed++ }
+	l.Unneeded = func([]manifest.KeptPart) { removed++ }
 	l.begin(t, "a", 5)
 	l.edit(part(1, 10, 100))
 	l.begin(t, "b", 10)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -65,19 +64,26 @@ func (l *Log) live() bool {
 	return false
 }
 
-// A Lost is a slot that is lost, and why.
-type Lost struct{ Slot, Why string }
+// A loss is a slot that is lost, and why.
+type loss struct{ slot, why string }
 
-// Log logs it.
-func (l *Lost) Log(to *slog.Logger) { to.Error("a slot is lost", "slot", l.Slot, "reason", l.Why) }
-
-// lose loses a slot, unless it is lost, and adds it to those that were.
-func (s *slot) lose(lost []Lost, why string) []Lost {
-	if s.why != "" {
-		return lost
+// lose loses a slot, unless it is lost. The caller holds l.mu, and then has Report log it.
+func (l *Log) lose(s *slot, why string) {
+	if s.why == "" {
+		s.why = why
+		l.losses = append(l.losses, loss{s.Name, why})
 	}
-	s.why = why
-	return append(lost, Lost{s.Name, why})
+}
+
+// Report logs which slots are lost since the last call.
+func (l *Log) Report() {
+	l.mu.Lock()
+	losses := l.losses
+	l.losses = nil
+	l.mu.Unlock()
+	for _, lost := range losses {
+		l.Logger.Error("a slot is lost", "slot", lost.slot, "reason", lost.why)
+	}
 }
 
 // Lock takes the lock of a slot that is about to be made.
