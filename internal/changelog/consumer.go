@@ -263,10 +263,7 @@ func (c *Consumer) Await(ctx context.Context, at base.SeqNum) (base.SeqNum, erro
 		if err != nil || durable > at {
 			return durable, err
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
+		pause(ctx, wait)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -367,40 +368,40 @@ func TestHostileFilesOfConsumers(t *testing.T) {
 // A Marker marks as long as a consumer is elsewhere, and looks for one now and then.
 func TestAMarkerMarksForConsumersElsewhere(t *testing.T) {
 	t.Parallel()
-	w := newWriter(t, vfs.NewMem())
-	calls := make(chan struct{})
-	m := Marker{Log: w.slots, Wait: func(ctx context.Context) { <-ctx.Done() },
-		Mark: func(ctx context.Context) (time.Duration, bool, error) {
-			select {
-			case calls <- struct{}{}:
-			case <-ctx.Done():
-			}
-			return 0, true, errors.New("the disk fails")
-		}}
-	c := w.consumer()
-	m.Start(0)
-	for range 3 {
-		<-calls
-	}
-	require.NoError(t, c.Close())
-	for idle := false; !idle; {
-		select {
-		case <-calls:
-		case <-time.After(10 * time.Millisecond):
-			m.mu.Lock()
-			idle = m.running == nil
-			m.mu.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWriter(t, vfs.NewMem())
+		calls := make(chan struct{})
+		m := Marker{Log: w.slots, Wait: func(ctx context.Context) { <-ctx.Done() },
+			Mark: func(ctx context.Context) (time.Duration, bool, error) {
+				select {
+				case calls <- struct{}{}:
+				case <-ctx.Done():
+				}
+				return 0, true, errors.New("the disk fails")
+			}}
+		c := w.consumer()
+		m.Start(0)
+		for range 3 {
+			<-calls
 		}
-	}
-	c = w.consumer()
-	<-calls
-	m.Stop()
-	m.Stop()
-	m.Start(0)
-	require.Nil(t, m.running)
-	require.NoError(t, c.Close())
-	never := Marker{Log: &Log{}}
-	never.Stop()
+		require.NoError(t, c.Close())
+		for idle := false; !idle; {
+			select {
+			case <-calls:
+			case <-time.After(2 * LookEvery):
+				idle = true
+			}
+		}
+		c = w.consumer()
+		<-calls
+		m.Stop()
+		m.Stop()
+		m.Start(0)
+		require.Nil(t, m.cancel)
+		require.NoError(t, c.Close())
+		never := Marker{Log: &Log{}}
+		never.Stop()
+	})
 }
 
 // What a consumer has of a view may not be durable. It is acknowledged when it is, and refused if it has failed.

@@ -127,10 +127,9 @@ type Marker struct {
 	Mark func(ctx context.Context) (pause time.Duration, again bool, err error)
 
 	mu      sync.Mutex
-	ctx     context.Context // nil: it was never started
-	cancel  context.CancelFunc
-	timer   *time.Timer   // nil: it is not armed
-	running chan struct{} // closed when the goroutine ends; nil: there is none
+	stopped bool
+	cancel  context.CancelFunc // of the goroutine; nil: there is none
+	running sync.WaitGroup     // the goroutine
 }
 
 const (
@@ -146,53 +145,42 @@ const (
 func (m *Marker) Start(after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ctx == nil {
-		m.ctx, m.cancel = context.WithCancel(context.Background())
+	if m.stopped || m.cancel != nil || m.Log.Remote { // no other process has a slot of a store in an object store
+		return
 	}
-	if m.ctx.Err() == nil && m.timer == nil && m.running == nil && !m.Log.Remote { // else no other process has one
-		m.timer = time.AfterFunc(after, m.look)
-	}
+	ctx, cancel := context.WithCancel(context.Background())
+	m.cancel = cancel
+	m.running.Go(func() { m.run(ctx, after) })
 }
 
 // Stop ends what the Marker does. It does nothing any more, whether it was started or not.
 func (m *Marker) Stop() {
-	m.Start(LookEvery)
 	m.mu.Lock()
-	m.cancel()
-	if m.timer != nil {
-		m.timer.Stop()
+	if m.stopped = true; m.cancel != nil {
+		m.cancel()
 	}
-	running := m.running
 	m.mu.Unlock()
-	if running != nil {
-		<-running
-	}
+	m.running.Wait()
 }
 
-// look is called when it is time to look at the locks.
-func (m *Marker) look() {
-	m.mu.Lock()
-	if m.ctx.Err() != nil {
+// run looks for consumers.
+func (m *Marker) run(ctx context.Context, after time.Duration) {
+	for ended := false; !ended; after = LookEvery {
+		pause(ctx, after)
+		m.markAttended(ctx)
+		m.mu.Lock()
+		if ended = ctx.Err() != nil || !m.Log.Active(); ended {
+			m.cancel()
+			m.cancel = nil
+		}
 		m.mu.Unlock()
-		return
 	}
-	ended := make(chan struct{})
-	m.running = ended
-	m.mu.Unlock()
-	m.run()
-	m.mu.Lock()
-	m.running, m.timer = nil, nil
-	if m.ctx.Err() == nil && m.Log.Active() {
-		m.timer = time.AfterFunc(LookEvery, m.look)
-	}
-	m.mu.Unlock()
-	close(ended)
 }
 
-// run marks until no other process has a slot.
-func (m *Marker) run() {
+// markAttended marks until no other process has a slot.
+func (m *Marker) markAttended(ctx context.Context) {
 	again, look := true, time.Time{}
-	for m.ctx.Err() == nil {
+	for ctx.Err() == nil {
 		if now := time.Now(); !now.Before(look) {
 			look = now.Add(LookEvery)
 			if !m.Log.attended() {
@@ -203,17 +191,21 @@ func (m *Marker) run() {
 		if again {
 			until = time.Now().Add(markAgain)
 		}
-		wait, cancel := context.WithDeadline(m.ctx, until)
+		wait, cancel := context.WithDeadline(ctx, until)
 		m.Wait(wait)
 		cancel()
-		pause, more, err := m.Mark(m.ctx)
+		after, more, err := m.Mark(ctx)
 		if again = more; err != nil {
-			pause, again = failedPause, true
+			after, again = failedPause, true
 		}
-		select {
-		case <-time.After(pause):
-		case <-m.ctx.Done():
-		}
+		pause(ctx, after)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
 
