@@ -57,7 +57,7 @@ func keepCopy(d *DB, f flushJob, from, to base.SeqNum) ([]manifest.KeptPart, err
 			logs = append(logs, m.Log)
 		}
 	}
-	parts, err := copyLogs(d, changelog.Copier{Unwritten: d.commits.Unwritten}, logs, from, to)
+	parts, err := copyLogs(d, changelog.Copier{Whole: d.commits.Whole}, logs, from, to)
 	return parts, d.slots.CopyFailed(err)
 }
 

@@ -28,8 +28,8 @@ type Copier struct {
 	Dir   string
 	Time  uint64 // of the parts
 	Clean bool   // the store was closed cleanly: no sync of its logs has failed, which the next one would not say
-	// Unwritten returns what a log's file may lack at its end, and its offset; nil: none lacks anything.
-	Unwritten func(log uint64) (offset int64, tail []byte)
+	// Whole returns the file of a log with what it may lack at its end; nil: none lacks anything.
+	Whole func(log uint64, f vfs.ReadFile) vfs.ReadFile
 	// Inline returns a record, whose first write has a number, with the values of its log in place of their handles.
 	Inline func(record []byte, first base.SeqNum) ([]byte, error)
 }
@@ -138,10 +138,8 @@ func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, follows bool
 		return false, err
 	}
 	defer f.Close()
-	if c.Unwritten != nil {
-		if offset, tail := c.Unwritten(log); len(tail) > 0 {
-			f = &withTail{ReadFile: f, offset: offset, tail: tail}
-		}
+	if c.Whole != nil {
+		f = c.Whole(log, f)
 	}
 	r := wal.NewReader(f, name, log)
 	for {
@@ -241,28 +239,4 @@ func (l *Log) CopyFailed(err error) error {
 		l.Lose(err.Error())
 	}
 	return nil
-}
-
-// A withTail is a file with another end.
-type withTail struct {
-	vfs.ReadFile
-	offset int64
-	tail   []byte
-}
-
-func (f *withTail) Size() (int64, error) { return f.offset + int64(len(f.tail)), nil }
-
-func (f *withTail) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < f.offset {
-		n, err = f.ReadFile.ReadAt(p[:min(int64(len(p)), f.offset-off)], off)
-		if err != nil && !errors.Is(err, io.EOF) || off+int64(n) < f.offset {
-			return n, err
-		}
-		off = f.offset
-	}
-	m := copy(p[n:], f.tail[min(off-f.offset, int64(len(f.tail))):])
-	if n += m; n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
 }

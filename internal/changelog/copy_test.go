@@ -74,11 +74,11 @@ func TestACopyHasTheHistoryAlone(t *testing.T) {
 	var b batchrepr.Writer
 	b.Add(base.KindSet, []byte("9"), nil)
 	require.NoError(t, torn.Append(b.Seal(9)))
-	c.Unwritten = func(log uint64) (int64, []byte) {
+	c.Whole = func(log uint64, f vfs.ReadFile) vfs.ReadFile {
 		if log == 6 {
-			return torn.Unwritten()
+			return torn.Whole(f)
 		}
-		return 0, nil
+		return f
 	}
 	p, err = c.copy([]uint64{5, 6}, 7, 9, 11)
 	require.NoError(t, err)

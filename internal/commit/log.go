@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -198,17 +199,17 @@ func (p *Pipeline) SyncEnded(upTo uint64) error {
 	return nil
 }
 
-// Unwritten returns what the file of a log may lack at its end, and its offset. The log has ended, or the
+// Whole returns the file of a log, which is open as f, with what it may lack at its end. The log has ended, or the
 // store has failed and the caller resumes it: nothing is written to the log meanwhile.
-func (p *Pipeline) Unwritten(log uint64) (offset int64, tail []byte) {
+func (p *Pipeline) Whole(log uint64, f vfs.ReadFile) vfs.ReadFile {
 	p.logs.mu.Lock()
 	defer p.logs.mu.Unlock()
 	for _, l := range p.logs.all() {
 		if l.ID() == log {
-			return l.Unwritten()
+			return l.Whole(f)
 		}
 	}
-	return 0, nil
+	return f
 }
 
 // beginSync counts a sync. The caller calls end when it has ended.

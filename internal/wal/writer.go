@@ -286,10 +286,6 @@ func (w *Writer) Torn() bool { return w.torn }
 // Buffered returns the bytes that are appended and not flushed.
 func (w *Writer) Buffered() int { return len(w.buf) }
 
-// Unwritten returns what was appended and the file may not have, and its offset: what a broken writer was to flush. It
-// is valid until CloseFile, and the caller must not change it.
-func (w *Writer) Unwritten() (offset int64, tail []byte) { return w.flushed.Load(), w.buf }
-
 func (w *Writer) failure() error {
 	if err := w.err.Load(); err != nil {
 		return *err
