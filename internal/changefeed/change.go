@@ -3,7 +3,6 @@ package changefeed
 import (
 	"errors"
 	"io"
-	"math"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -86,7 +85,7 @@ func (c *Change) replaySeparated(w batchrepr.Sink, e batchrepr.Entry) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.reader.values.open(c, h.File)
+	r, err := c.reader.values.Reader(h.File)
 	if err != nil {
 		return err
 	}
@@ -110,17 +109,16 @@ func (c *Change) replaySeparated(w batchrepr.Sink, e batchrepr.Entry) error {
 
 // replayFile is Replay of an ingested file.
 func (c *Change) replayFile(w batchrepr.Sink, num uint64) (err error) {
-	s := c.reader.store
-	name := manifest.Path(s.Dir, manifest.FileTable, num)
-	f, err := manifest.OpenKept(s.FS, name)
+	f, name, err := c.reader.openFile(manifest.FileName(manifest.FileTable, num), manifest.KeptPart{}, c.first-1)
 	if err != nil {
-		return c.reader.missing(manifest.KeptPart{}, c.first-1, name, err)
+		return err
 	}
 	size, err := f.Size()
-	if err != nil {
-		return errors.Join(err, f.Close())
+	var r *sstable.Reader
+	if err == nil {
+		r, err = sstable.NewReader(f, size,
+			&sstable.ReaderOptions{Name: name, Hint: c.reader.store.Hint, CacheSize: fileCache})
 	}
-	r, err := sstable.NewReader(f, size, &sstable.ReaderOptions{Name: name, Hint: s.Hint, CacheSize: fileCache})
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -150,36 +148,3 @@ func (c *Change) replayFile(w batchrepr.Sink, num uint64) (err error) {
 
 // fileCache is the size in bytes of the cache for one pass over an ingested file.
 const fileCache = 1 << 20
-
-// blobs are open blob files that records have handles of: those of one log follow each other, so one is enough.
-type blobs struct {
-	num    uint64
-	reader *blob.Reader
-}
-
-func (b *blobs) open(of *Change, num uint64) (*blob.Reader, error) {
-	if b.reader != nil && b.num == num {
-		return b.reader, nil
-	}
-	b.close()
-	s := of.reader.store
-	name := manifest.Path(s.Dir, manifest.FileBlob, num)
-	f, err := manifest.OpenKept(s.FS, name)
-	if err != nil {
-		return nil, of.reader.missing(of.reader.part, of.first-1, name, err)
-	}
-	// The file of a log grows as long as the log does.
-	r, _, err := blob.OpenUnfinished(f, math.MaxInt64/2, blob.ReaderOptions{Name: name, Hint: s.Hint})
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	b.num, b.reader = num, r
-	return r, nil
-}
-
-func (b *blobs) close() {
-	if b.reader != nil {
-		_ = b.reader.Close() // it was only read
-	}
-	b.reader = nil
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -35,7 +36,17 @@ type reader struct {
 	pending []byte // a record that was read and is beyond what is durable
 	again   uint64 // the log that was opened again, since damage was found
 	change  Change
-	values  blobs
+	values  blob.LogFiles
+}
+
+// newReader returns a reader for the consumer of a slot.
+func newReader(s *Slot, prefixes [][]byte) *reader {
+	r := &reader{store: s.store, slot: s.name, at: s.position, prefixes: prefixes}
+	r.values.Hint = s.store.Hint
+	r.values.Open = func(num uint64) (vfs.ReadFile, string, error) {
+		return r.openFile(manifest.FileName(manifest.FileBlob, num), r.part, r.change.first-1)
+	}
+	return r
 }
 
 // maxPassed bounds the bytes that a reader passes over before it says how far it is.
@@ -232,16 +243,24 @@ func (r *reader) damaged(err error) error {
 // open goes on in the log of a part.
 func (r *reader) open(part manifest.KeptPart) error {
 	r.closeLog()
-	name := filepath.Join(r.store.Dir, part.LogName())
-	file, err := manifest.OpenKept(r.store.FS, name)
+	file, name, err := r.openFile(part.LogName(), part, r.at)
 	if err != nil {
-		return r.missing(part, r.at, name, err)
+		return err
 	}
 	if parts, ok := file.(vfs.PartReader); ok {
 		file = &partFile{ReadFile: file, size: max(parts.PartSize(), minPart), again: r.again == part.Log}
 	}
 	r.part, r.file, r.log = part, file, wal.NewReader(file, name, part.Log)
 	return nil
+}
+
+// openFile opens a file of the part that has the first write after number at.
+func (r *reader) openFile(name string, of manifest.KeptPart, at base.SeqNum) (f vfs.ReadFile, path string, err error) {
+	path = filepath.Join(r.store.Dir, name)
+	if f, err = manifest.OpenKept(r.store.FS, path); err != nil {
+		err = r.missing(of, at, path, err)
+	}
+	return f, path, err
 }
 
 // errReplaced says that what was read has another place by now.
@@ -275,7 +294,7 @@ func (r *reader) closeLog() {
 
 func (r *reader) close() {
 	r.closeLog()
-	r.values.close()
+	_ = r.values.Close() // it was only read
 }
 
 // matches reports whether the change has writes of keys that begin with one of the prefixes, and limits it to these.

@@ -85,7 +85,7 @@ func (s *Slot) Changes(ctx context.Context, prefixes ...[]byte) iter.Seq2[*Chang
 			cancel()
 		}
 		s.closing.Unlock()
-		r := &reader{store: s.store, slot: s.name, at: s.position, prefixes: prefixes}
+		r := newReader(s, prefixes)
 		defer r.close()
 		for {
 			c, err := s.next(ctx, r)

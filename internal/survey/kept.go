@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -109,9 +108,18 @@ func (s *Store) readPart(p *manifest.KeptPart, names []string) (faults []Damage,
 	return faults, nil
 }
 
-// readKeptLog returns what is wrong with a log. A deep survey reads its values in blob files too.
+// readKeptLog returns what is wrong with a log.
 func (s *Store) readKeptLog(p *manifest.KeptPart, file string, files map[string]string) (faults []Damage, err error) {
-	last, v := base.SeqNum(0), keptValues{s: s, files: files}
+	last := base.SeqNum(0)
+	v := blob.LogFiles{Open: func(num uint64) (f vfs.ReadFile, name string, err error) {
+		name, kept := files[manifest.FileName(manifest.FileBlob, num)]
+		if !kept {
+			return nil, "", base.Corruptf(s.path(manifest.FileName(manifest.FileBlob, num)), -1,
+				"a blob file that a log has handles of is not kept")
+		}
+		f, err = s.fs.Open(s.path(name))
+		return f, s.path(name), err
+	}}
 	fault, err := s.Examine(file, func(f vfs.ReadFile) error {
 		r := wal.NewReader(f, s.path(file), p.Log)
 		left, err := Records(r, func(_ int64, record []byte) error {
@@ -120,7 +128,7 @@ func (s *Store) readKeptLog(p *manifest.KeptPart, file string, files map[string]
 				return err
 			}
 			last = max(last, b.Last())
-			err = v.read(record)
+			err = s.readValues(record, &v)
 			if s.IsDamage(err) && len(faults) == 0 {
 				faults = damageOf(file, err)
 			} else if !s.IsDamage(err) {
@@ -134,7 +142,7 @@ func (s *Store) readKeptLog(p *manifest.KeptPart, file string, files map[string]
 		if !r.Clean() && len(faults) == 0 {
 			faults = append(faults, Damage{File: file, Offset: r.Offset(), What: "the log has lost its end"})
 		}
-		return errors.Join(left, err, v.close())
+		return errors.Join(left, err, v.Close())
 	})
 	switch {
 	case err != nil:
@@ -148,32 +156,25 @@ func (s *Store) readKeptLog(p *manifest.KeptPart, file string, files map[string]
 	return faults, nil
 }
 
-// keptValues are the blob files of a log that is kept, of which one is open.
-type keptValues struct {
-	s     *Store
-	files map[string]string
-	num   uint64
-	r     *blob.Reader
-}
-
-// read reads the values of a record that are in blob files.
-func (v *keptValues) read(record []byte) error {
+// readValues reads the writes of a record. A deep survey reads the values that are in blob files too.
+func (s *Store) readValues(record []byte, files *blob.LogFiles) error {
 	for e, err := range batchrepr.All(record) {
 		if err != nil {
 			return err
 		}
 		kind := e.Key.Kind()
-		if !kind.Separated() || !v.s.o.Deep {
+		if !kind.Separated() || !s.o.Deep {
 			continue
 		}
 		h, _, err := blob.HandleOf(kind, e.Value)
-		if err == nil {
-			err = v.open(h.File)
-		}
 		if err != nil {
 			return err
 		}
-		value, err := v.r.OpenStream(e.Key.User, h)
+		r, err := files.Reader(h.File)
+		if err != nil {
+			return err
+		}
+		value, err := r.OpenStream(e.Key.User, h)
 		if err != nil {
 			return err
 		}
@@ -182,37 +183,4 @@ func (v *keptValues) read(record []byte) error {
 		}
 	}
 	return nil
-}
-
-func (v *keptValues) open(num uint64) error {
-	if v.r != nil && v.num == num {
-		return nil
-	}
-	if err := v.close(); err != nil {
-		return err
-	}
-	name := manifest.FileName(manifest.FileBlob, num)
-	file, ok := v.files[name]
-	if !ok {
-		return base.Corruptf(v.s.path(name), -1, "a blob file that a log has handles of is not kept")
-	}
-	f, err := v.s.fs.Open(v.s.path(file))
-	if err != nil {
-		return err
-	}
-	r, _, err := blob.OpenUnfinished(f, math.MaxInt64/2, blob.ReaderOptions{Name: v.s.path(file)})
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	v.num, v.r = num, r
-	return nil
-}
-
-func (v *keptValues) close() error {
-	if v.r == nil {
-		return nil
-	}
-	err := v.r.Close()
-	v.r = nil
-	return err
 }
