@@ -101,7 +101,7 @@ func TestAPassLeavesOutWhatIsFarApart(t *testing.T) {
 		n++
 	}
 	require.Equal(t, n, f.reads)
-	require.LessOrEqual(t, f.bytes, n*firstWindow)
+	require.LessOrEqual(t, f.bytes, n*vfs.FirstWindow)
 }
 
 func TestAPassOfAFileThatIsNear(t *testing.T) {
@@ -157,6 +157,6 @@ func TestAPassOverADamagedFile(t *testing.T) {
 	}
 	require.ErrorIs(t, r.Verify(14, nil), base.ErrCorruption)
 	require.Less(t, f.again, 300)
-	_, err = (&aheadFile{file: f, size: 1 << 40, part: 1 << 20}).ReadAt(make([]byte, 10), 1<<39)
+	_, err = (&vfs.Ahead{File: f, Size: 1 << 40, Part: 1 << 20}).ReadAt(make([]byte, 10), 1<<39)
 	require.ErrorIs(t, err, io.EOF)
 }

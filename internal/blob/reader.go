@@ -109,16 +109,11 @@ func (r *Reader) readChecked(b []byte, offset int64, check func() error) error {
 	if err == nil || r.again == nil || !errors.Is(err, base.ErrCorruption) {
 		return err
 	}
-	if err := r.readIn(againFile{r.again}, b, offset); err != nil {
+	if err := r.readIn(vfs.AgainFile{Rereader: r.again}, b, offset); err != nil {
 		return err
 	}
 	return check()
 }
-
-// An againFile is a file past all caches.
-type againFile struct{ vfs.Rereader }
-
-func (f againFile) ReadAt(p []byte, off int64) (int, error) { return f.ReadAgain(p, off) }
 
 var errOutside = errors.New("the record is not in the file")
 

@@ -141,7 +141,7 @@ func (s *Scanner) readAgain(at int64) bool {
 		return false
 	}
 	s.anew = true
-	if s.r.readIn(againFile{s.r.again}, s.buf[at-s.start:], at) != nil {
+	if s.r.readIn(vfs.AgainFile{Rereader: s.r.again}, s.buf[at-s.start:], at) != nil {
 		s.buf = s.buf[:0] // the next use of the bytes reads them, and gets the error
 		return false
 	}

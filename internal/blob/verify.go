@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // maxFaults bounds how many faults Verify reports.
@@ -20,7 +21,7 @@ func (r *Reader) Verify(num uint64, visit func(h Handle, rec Record) error) erro
 	v := verifier{r: r, num: num, visit: visit}
 	said, err := r.info()
 	if errors.Is(err, base.ErrCorruption) && r.again != nil { // the bytes may have been damaged on their way
-		said, err = (&Reader{file: againFile{r.again}, name: r.name, hint: r.hint, id: r.id, size: r.size}).info()
+		said, err = (&Reader{file: vfs.AgainFile{Rereader: r.again}, name: r.name, hint: r.hint, id: r.id, size: r.size}).info()
 	}
 	switch {
 	case err == nil && said.ID != r.id:

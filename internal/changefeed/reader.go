@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -58,32 +59,30 @@ func (r *reader) next(ctx context.Context) (*Change, error) {
 		if err := r.store.Interrupted(ctx); err != nil {
 			return nil, err
 		}
+		if r.at >= r.durable && r.passed > 0 || r.passed >= maxPassed { // the caller waits next, or has waited long
+			r.passed = 0
+			return r.give(Change{last: r.at}), nil
+		}
 		if r.at >= r.durable {
-			if r.passed > 0 {
-				return r.progress(), nil // the caller waits next
-			}
 			durable, err := r.store.Await(ctx, r.at)
-			if err != nil {
-				return nil, err
+			if err == nil {
+				r.durable = durable
+				err = r.reconsider()
 			}
-			r.durable = durable
-			if err := r.reconsider(); err != nil {
+			if err != nil {
 				return nil, err
 			}
 		}
 		c, err := r.read()
-		if err != nil {
-			return nil, err
-		}
 		switch {
+		case err != nil:
+			return nil, err
 		case c == nil:
 		case c.matches(r.prefixes):
 			r.passed = 0
 			return c, nil
 		default:
-			if r.passed += c.size(); r.passed >= maxPassed {
-				return r.progress(), nil
-			}
+			r.passed += 1 + len(c.record)
 		}
 	}
 }
@@ -101,10 +100,10 @@ func (r *reader) reconsider() error {
 	return err
 }
 
-// progress returns a change without writes.
-func (r *reader) progress() *Change {
-	r.passed = 0
-	r.change = Change{last: r.at, reader: r}
+// give moves on to a change.
+func (r *reader) give(c Change) *Change {
+	c.reader = r
+	r.at, r.change = c.last, c
 	return &r.change
 }
 
@@ -118,9 +117,10 @@ func (r *reader) read() (*Change, error) {
 		if part.Log == 0 {
 			return r.ingested(part), nil
 		}
-		if err := r.open(part); errors.Is(err, errReplaced) {
-			return nil, nil
-		} else if err != nil {
+		if err := r.open(part); err != nil {
+			if errors.Is(err, errReplaced) {
+				err = nil
+			}
 			return nil, err
 		}
 	}
@@ -164,9 +164,7 @@ func (r *reader) read() (*Change, error) {
 			r.at = r.durable
 			return nil, nil
 		}
-		r.at = last
-		r.change = Change{first: b.Seq(), last: last, record: record, reader: r}
-		return &r.change, nil
+		return r.give(Change{first: b.Seq(), last: last, record: record}), nil
 	}
 }
 
@@ -189,9 +187,7 @@ func (r *reader) atEnd() error {
 
 // ingested returns the change that an ingest is.
 func (r *reader) ingested(part manifest.KeptPart) *Change {
-	r.at = part.Last
-	r.change = Change{first: part.Last, last: part.Last, ingest: part.Files, reader: r}
-	return &r.change
+	return r.give(Change{first: part.Last, last: part.Last, ingest: part.Files})
 }
 
 // reads reports whether the log of a part is the one that is open.
@@ -248,11 +244,26 @@ func (r *reader) open(part manifest.KeptPart) error {
 		return err
 	}
 	if parts, ok := file.(vfs.PartReader); ok {
-		file = &partFile{ReadFile: file, size: max(parts.PartSize(), minPart), again: r.again == part.Log}
+		ahead := vfs.Ahead{File: file, Size: math.MaxInt64, Part: max(parts.PartSize(), minPart), Whole: true}
+		if past, ok := file.(vfs.Rereader); ok && r.again == part.Log { // what a cache has may be damaged
+			ahead.File = vfs.AgainFile{Rereader: past}
+		}
+		file = &partFile{file, ahead}
 	}
 	r.part, r.file, r.log = part, file, wal.NewReader(file, name, part.Log)
 	return nil
 }
+
+// A partFile is a file of which each read is a request, read from front to back in parts.
+type partFile struct {
+	vfs.ReadFile
+	ahead vfs.Ahead
+}
+
+// minPart is how many bytes a part has at the least.
+const minPart = 64 << 10
+
+func (f *partFile) ReadAt(p []byte, off int64) (int, error) { return f.ahead.ReadAt(p, off) }
 
 // openFile opens a file of the part that has the first write after number at.
 func (r *reader) openFile(name string, of manifest.KeptPart, at base.SeqNum) (f vfs.ReadFile, path string, err error) {
@@ -310,8 +321,6 @@ func (c *Change) matches(prefixes [][]byte) bool {
 	}
 	return false
 }
-
-func (c *Change) size() int { return max(len(c.record), 1) }
 
 // wants reports whether the change's prefixes admit a write.
 func (c *Change) wants(e batchrepr.Entry) bool {
