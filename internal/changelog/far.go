@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/objectdir"
 )
 
 // In an object store the consumer of a slot may be on another machine. It has no lock, and writes no file of the store:
@@ -32,7 +31,7 @@ func (l *Log) askFar(settled bool) (known bool) {
 	defer cancel()
 	known = true
 	for _, s := range l.away(true) {
-		err := l.far(s).Newest(ctx, func(text string) error { return l.learnFar(s, text, settled) })
+		err := s.positions.Newest(ctx, func(text string) error { return l.learnFar(s, text, settled) })
 		if err != nil {
 			l.Logger.Warn("it is not known what the consumer of a slot has acknowledged", "slot", s.Name, "error", err)
 			known = known && errors.Is(err, base.ErrCorruption) // which does not pass: the history cannot wait for it
@@ -67,14 +66,6 @@ func (l *Log) loses(from base.SeqNum) bool {
 		l.late = l.late || !known && s.why == "" && s.lock == nil && s.Acked < from
 	}
 	return !l.late
-}
-
-// far returns the positions of a slot. The caller holds l.asking.
-func (l *Log) far(s *slot) objectdir.Positions {
-	if s.positions == nil {
-		s.positions = l.Positions(s.Name)
-	}
-	return s.positions
 }
 
 // learnFar takes over a position of a slot that no consumer in this process has. A slot whose consumer has what the
@@ -118,16 +109,13 @@ func positionOf(slot, text string) (r record, err error) {
 
 // claimFar ends the claim of a consumer on another machine, if there was one ever, and takes over what it has
 // acknowledged. The caller holds l.asking, and the slot's lock.
-func (l *Log) claimFar(name string) error {
-	l.mu.Lock()
-	s, err := l.usable(name)
-	l.mu.Unlock()
-	if err != nil || l.Positions == nil {
-		return err
+func (l *Log) claimFar(s *slot) error {
+	if s.positions == nil {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAskTime)
 	defer cancel()
-	text, err := l.far(s).Claim(ctx, false)
+	text, err := s.positions.Claim(ctx, false)
 	if err == nil {
 		err = l.learnFar(s, text, false)
 	}
@@ -136,21 +124,19 @@ func (l *Log) claimFar(name string) error {
 
 // dropFar ends the claim of a consumer on another machine to a slot that is about to be removed. The position stays: a
 // slot that gets the name later is beyond it, and a writer that is fenced, and drops nothing, loses none. If it is
-// damaged, another takes its place. A claim that is not needed would leave an object for each slot that was dropped.
-// So a consumer that makes the first claim at this moment may become that of a later slot of the name. The caller holds
-// l.asking.
+// damaged, one that says nothing takes its place. The caller holds l.asking.
 func (l *Log) dropFar(s *slot) error {
-	if l.Positions == nil {
+	if s.positions == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAskTime)
 	defer cancel()
-	text, err := l.far(s).Claim(ctx, false)
+	text, err := s.positions.Claim(ctx, false)
 	if err == nil {
 		_, err = positionOf(s.Name, text)
 	}
 	if errors.Is(err, base.ErrCorruption) {
-		err = l.far(s).Put(ctx, string(s.sealed()))
+		err = s.positions.Put(ctx, string((&record{Name: s.Name}).sealed()))
 	}
 	return err
 }

@@ -150,8 +150,8 @@ func TestASlotDoesNotWaitForRequestsOfAnother(t *testing.T) {
 			t.Parallel()
 			l, _ := newFarLog(t)
 			p := &hangingPositions{asked: make(chan struct{}), answer: make(chan struct{})}
-			l.Positions = func(string) objectdir.Positions { return p }
 			l.begin(t, "b", 5)
+			l.slots["a"].positions = p
 			asked := make(chan error, 1)
 			go func() { asked <- ask(l) }()
 			select {

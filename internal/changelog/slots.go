@@ -24,7 +24,7 @@ type slot struct {
 	why  string    // it is lost; empty: it is not
 	lock io.Closer // of the consumer in this process; nil: there is none
 
-	positions objectdir.Positions // of consumers on other machines; nil: they were not asked for
+	positions objectdir.Positions // of consumers on other machines; nil: there can be none
 }
 
 // ErrLost is matched if a slot is lost.
@@ -49,6 +49,9 @@ const (
 func (l *Log) put(s *slot) {
 	if l.slots == nil {
 		l.slots = map[string]*slot{}
+	}
+	if l.Positions != nil {
+		s.positions = l.Positions(s.Name)
 	}
 	l.slots[s.Name] = s
 	l.active.Store(l.live())
@@ -158,7 +161,11 @@ func lostError(name, why string) error { return fmt.Errorf("%w: %s: %s", ErrLost
 func (l *Log) Open(name string) (acked base.SeqNum, err error) {
 	l.asking.Lock()
 	defer l.asking.Unlock()
-	if err := l.openable(name); err != nil {
+	if _, err := l.recordOf(name); err != nil {
+		return 0, err
+	}
+	s, err := l.free("open", name)
+	if err != nil {
 		return 0, err
 	}
 	lock, err := lockSlot(l.FS, l.Dir, name)
@@ -166,27 +173,29 @@ func (l *Log) Open(name string) (acked base.SeqNum, err error) {
 		return 0, err
 	}
 	l.Learn() // another process may have acknowledged more
-	err = l.claimFar(name)
+	err = l.claimFar(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, lost := l.usable(name)
-	err = cmp.Or(err, lost)
-	if err != nil {
+	_, lost := l.usable(name)
+	if err = cmp.Or(lost, err); err != nil {
 		return 0, errors.Join(err, lock.Close())
 	}
 	s.lock = lock
 	return s.Acked, nil
 }
 
-// openable returns an error if a slot is lost, or has a consumer in this process.
-func (l *Log) openable(name string) error {
+// free returns a slot that has no consumer in this process, and gets none while the caller holds l.asking.
+func (l *Log) free(work, name string) (*slot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, err := l.usable(name)
-	if err == nil && s.lock != nil {
-		err = errOpen("open", name)
+	switch s := l.slots[name]; {
+	case s == nil:
+		return nil, errNoSlot(work, name)
+	case s.lock != nil:
+		return nil, errOpen(work, name)
+	default:
+		return s, nil
 	}
-	return err
 }
 
 // Close takes a slot from its consumer.
@@ -223,7 +232,7 @@ func (l *Log) ack(name string, seq base.SeqNum) (trim bool, err error) {
 	if err != nil || seq <= r.Acked {
 		return false, err
 	}
-	if l.openable(name) == nil {
+	if _, err := l.free("acknowledge in", name); err == nil {
 		return false, fmt.Errorf("siftkv: acknowledge in slot %s: it was closed: %w", name, fs.ErrNotExist)
 	}
 	r.Acked = seq
@@ -256,46 +265,36 @@ func (l *Log) Drop(name string) error {
 
 // drop is Drop without an edit. The caller holds l.asking.
 func (l *Log) drop(name string) error {
-	l.mu.Lock()
-	s := l.slots[name]
-	open := s != nil && s.lock != nil
-	l.mu.Unlock()
-	switch {
-	case s == nil:
-		return errNoSlot("drop", name)
-	case open:
-		return errOpen("drop", name)
+	s, err := l.free("drop", name)
+	if err != nil {
+		return err
 	}
 	lock, err := lockSlot(l.FS, l.Dir, name)
 	if err != nil {
 		return err
 	}
-	if err := l.dropFar(s); err != nil {
+	if err = l.dropFar(s); err == nil {
+		if err = removeRecord(l.FS, l.Dir, name); err != nil {
+			l.mu.Lock()
+			r := s.record
+			l.mu.Unlock()
+			_ = r.write(l.FS, l.Dir) // it may be gone, but not durably: what is published later must have it
+		}
+	}
+	if err != nil {
 		return errors.Join(err, lock.Close())
 	}
-	return l.remove(name, lock, false)
+	return l.remove(s, lock)
 }
 
-// remove removes a slot and its files, and releases its lock. If the files cannot be removed, the slot stays unless it
-// is forced. The caller holds l.asking, or l.writing if the slot has a consumer.
-func (l *Log) remove(name string, lock io.Closer, forced bool) error {
-	err := removeRecord(l.FS, l.Dir, name)
-	switch {
-	case err == nil:
-		_ = l.FS.Remove(filepath.Join(l.Dir, manifest.ConsumerName(name))) // the next start tries again
-	case !forced:
-		l.mu.Lock()
-		r := l.slots[name].record
-		l.mu.Unlock()
-		_ = r.write(l.FS, l.Dir) // it may be gone, but not durably: what is published later must have it
-	}
-	err = errors.Join(err, lock.Close())
+// remove removes a slot that has no file, and releases its lock.
+func (l *Log) remove(s *slot, lock io.Closer) error {
+	_ = l.FS.Remove(filepath.Join(l.Dir, manifest.ConsumerName(s.Name))) // the next start tries again
+	err := lock.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil || forced {
-		delete(l.slots, name)
-		l.endIfUnused()
-	}
+	delete(l.slots, s.Name)
+	l.endIfUnused()
 	return err
 }
 
@@ -304,9 +303,9 @@ func (l *Log) Forget(name string) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.mu.Lock()
-	lock := l.slots[name].lock
+	s := l.slots[name]
 	l.mu.Unlock()
-	if err := l.remove(name, lock, true); err != nil {
+	if err := errors.Join(removeRecord(l.FS, l.Dir, name), l.remove(s, s.lock)); err != nil {
 		l.Logger.Warn("a slot that was not made may be there after the next start", "slot", name, "error", err)
 	}
 }
