@@ -124,7 +124,8 @@ func (l *Log) claimFar(s *slot) error {
 
 // dropFar ends the claim of a consumer on another machine to a slot that is about to be removed. The position stays: a
 // slot that gets the name later is beyond it, and a writer that is fenced, and drops nothing, loses none. If it is
-// damaged, one that says nothing takes its place. The caller holds l.asking.
+// damaged, one that says nothing takes its place. Where nothing was ever put it claims nothing, or each slot that was
+// dropped would leave an object. The caller holds l.asking.
 func (l *Log) dropFar(s *slot) error {
 	if s.positions == nil {
 		return nil

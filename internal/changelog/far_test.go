@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A fakePositions has the newest text in memory.
@@ -172,6 +173,37 @@ func TestASlotDoesNotWaitForRequestsOfAnother(t *testing.T) {
 			require.EqualValues(t, 6, l.slots["b"].Acked)
 		})
 	}
+}
+
+// A consumer on another machine that claims a slot first while it is dropped has no claim to a later slot of the name.
+func TestDropEndsAClaimThatIsMadeMeanwhile(t *testing.T) {
+	t.Parallel()
+	l, _ := newFarLog(t)
+	p := &firstClaims{}
+	l.slots["a"].positions = p
+	disk := &vfstest.FaultFS{FS: l.FS}
+	disk.Set(func(call vfstest.Call) (int, error) {
+		if call.Op == "remove" && p.owner == "" {
+			p.owner = "consumer" // it has seen the slot's file
+		}
+		return 0, nil
+	})
+	l.FS = disk
+	require.NoError(t, l.Drop("a"))
+	require.Equal(t, "writer", p.owner)
+}
+
+// A firstClaims is positions that nothing was ever put to, until there is an owner.
+type firstClaims struct {
+	fakePositions
+	owner string
+}
+
+func (p *firstClaims) Claim(context.Context, bool) (string, error) {
+	if p.owner != "" {
+		p.owner = "writer"
+	}
+	return "", nil
 }
 
 // An acknowledgement that seemed to fail is not taken for that of another consumer after a lower one.

@@ -274,7 +274,11 @@ func (l *Log) drop(name string) error {
 		return err
 	}
 	if err = l.dropFar(s); err == nil {
-		if err = removeRecord(l.FS, l.Dir, name); err != nil {
+		err = removeRecord(l.FS, l.Dir, name)
+		if err == nil { // a consumer that makes the first claim after this finds that the file is gone
+			err = l.dropFar(s)
+		}
+		if err != nil {
 			l.mu.Lock()
 			r := s.record
 			l.mu.Unlock()
