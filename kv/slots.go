@@ -178,13 +178,13 @@ func durableView(ctx context.Context, d *DB, slot string) (*Snapshot, error) {
 	}
 	for {
 		_, durable, err := c.Range(ctx)
-		if err == nil {
-			err = d.Refresh(ctx)
-		}
-		if err != nil {
+		if err = cmp.Or(err, d.Refresh(ctx)); err != nil {
 			return nil, err
 		}
 		snap := d.NewSnapshot()
+		if d.objects != nil && snap.pinned != nil { // all tables in a list of files are durable
+			durable = max(durable, snap.pinned.version.LastSeq)
+		}
 		if snap.moveTo(durable) {
 			return snap, nil
 		}

@@ -2,11 +2,13 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,4 +225,42 @@ func TestCloseWhileASlotIsOpened(t *testing.T) {
 	<-waits
 	require.NoError(t, view.Close())
 	require.ErrorIs(t, <-opened, ErrClosed)
+}
+
+// A busy object store is that of a view. Its writer flushes after each poll of the view that found nothing new.
+type busy struct {
+	objstore.Store
+	flush func()
+	polls atomic.Int64
+	ended atomic.Bool
+}
+
+func (s *busy) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
+	if s.ended.Swap(false) && s.polls.Add(1) < 100 { // so that a test ends
+		s.flush()
+	}
+	n, err := s.Store.GetRange(ctx, key, off, p)
+	if errors.Is(err, objstore.ErrNotExist) {
+		s.ended.Store(true)
+	}
+	return n, err
+}
+
+// A consumer elsewhere gets its snapshot, however often the writer flushes.
+func TestSnapshotsOfABusyStoreElsewhere(t *testing.T) {
+	s := &busy{Store: objstore.NewMem()}
+	db := openObjects(t, s.Store, nil)
+	require.NoError(t, makeSlot(t, db, "s").Close())
+	s.flush = func() {
+		require.NoError(t, errors.Join(db.Set([]byte("k"), nil, Sync), db.Flush(t.Context())))
+	}
+	view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: s}, PollInterval: time.Millisecond})
+	require.NoError(t, err)
+	slot, err := view.OpenSlot("s")
+	require.NoError(t, err)
+	before := s.polls.Load()
+	snap, err := view.SnapshotOf(t.Context(), slot)
+	require.NoError(t, err)
+	require.Less(t, s.polls.Load()-before, int64(10))
+	require.NoError(t, errors.Join(snap.Close(), slot.Close(), view.Close(), db.Close()))
 }
