@@ -183,8 +183,8 @@ func TestFollowBesideAWriter(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, followtest.PositionKey, fmt.Sprintf("%x", positionKey))
 	top := t.TempDir()
-	followtest.BesideAWriter(t, [2]string{filepath.Join(top, "copy"), "dir://" + filepath.Join(top, "objects")},
-		scale.Count(3, 100))
+	followtest.BesideAWriter(t, filepath.Join(top, "store"),
+		[2]string{filepath.Join(top, "copy"), "dir://" + filepath.Join(top, "objects")}, scale.Count(3, 100))
 }
 
 // A copy that was killed before it was one is made again, and one that was killed before it had its position gets it.

@@ -22,7 +22,7 @@ import (
 
 // TestMain is siftkv itself if a test has started it so.
 func TestMain(m *testing.M) {
-	clitest.Main(m, func() { followtest.Main(func() { Main(testOpeners) }) })
+	clitest.Main(m, func() { followtest.Main(nil, func() { Main(testOpeners) }) })
 }
 
 var works = clitest.RunWell

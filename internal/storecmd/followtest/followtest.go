@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,8 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // PositionKey is the key under which a copy has its position, in hexadecimal.
@@ -31,20 +32,31 @@ const PositionKey = "ff736966746b762f666f6c6c6f77"
 // writerOf is the variable of the environment that makes a process the writer of a store.
 const writerOf = "FOLLOWTEST_WRITER"
 
+// An Opener opens the object store that a URL names.
+type Opener func(ctx context.Context, url string) (objstore.Store, error)
+
 // Main is the program of a process that clitest has started: the writer of a store if a test wants that.
-func Main(program func()) {
-	if dir := os.Getenv(writerOf); dir != "" {
-		panic(write(dir))
+func Main(open Opener, program func()) {
+	if at := os.Getenv(writerOf); at != "" {
+		panic(write(at, open))
 	}
 	program()
 }
 
 // write is a program that has a store with slots s0 and s1 open, and writes to it until it is killed.
-func write(dir string) error {
+func write(at string, open Opener) error {
 	var db *kv.DB
 	var err error
+	dir, o := at, &kv.Options{Merger: kv.Int64Add, MemtableSize: 64 << 10}
+	if inObjects(at) {
+		objectStore, err := open(context.Background(), at)
+		if err != nil {
+			return err
+		}
+		dir, o.Objects = "", &objects.Config{Store: objectStore}
+	}
 	storetest.Until(func() bool { // siftkv opens it now and then, for a moment
-		db, err = kv.Open(dir, &kv.Options{Merger: kv.Int64Add, MemtableSize: 64 << 10})
+		db, err = kv.Open(dir, o)
 		return !errors.Is(err, kv.ErrLocked)
 	})
 	for _, name := range []string{"s0", "s1"} {
@@ -59,12 +71,16 @@ func write(dir string) error {
 	fmt.Println(writing)
 	r := rand.New(rand.NewPCG(rand.Uint64(), 5))
 	for err == nil {
-		err = CommitAny(db, r)
+		if err = CommitAny(db, r); err == nil && inObjects(at) {
+			err = db.Sync(context.Background()) // followers read as many objects as it writes
+		}
 	}
 	return err
 }
 
 const writing = "writing"
+
+func inObjects(store string) bool { return strings.Contains(store, "://") }
 
 // CommitAny makes a commit of some kind, or flushes. Operands that reach a copy twice make another sum there.
 func CommitAny(db *kv.DB, r *rand.Rand) error {
@@ -102,10 +118,10 @@ func CommitAny(db *kv.DB, r *rand.Rand) error {
 }
 
 // beginWriter starts a writer, and returns when it writes.
-func beginWriter(t *testing.T, dir string) *exec.Cmd {
+func beginWriter(t *testing.T, at string) *exec.Cmd {
 	t.Helper()
 	cmd := (&clitest.Process{Stderr: os.Stderr}).Command(t)
-	cmd.Env = append(cmd.Env, writerOf+"="+dir)
+	cmd.Env = append(cmd.Env, writerOf+"="+at)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -122,16 +138,15 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	require.Equal(t, -1, cmd.ProcessState.ExitCode(), "%v: %s", cmd.Args, cmd.Stderr)
 }
 
-// BesideAWriter has two copies follow a store while a program writes to it, for some rounds. Both copies, and now and
-// then the program, are killed in each, when one of the copies has acknowledged more than before. In the end the copies
-// have what the store has.
-func BesideAWriter(t *testing.T, copies [2]string, rounds int) {
+// BesideAWriter has two copies follow a new store while a program writes to it, for some rounds. Both copies, and now
+// and then the program, are killed in each, when one of the copies has acknowledged more than before. In the end the
+// copies have what the store has.
+func BesideAWriter(t *testing.T, from string, copies [2]string, rounds int) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "store")
-	writer := beginWriter(t, dir)
+	writer := beginWriter(t, from)
 	slot := func(i int) string { return "s" + strconv.Itoa(i) }
 	acked := func(i int) string {
-		return fmt.Sprint(clitest.RequireJSON(t, clitest.RunWell(t, "slots", dir, "--json"))[i]["acked"])
+		return fmt.Sprint(clitest.RequireJSON(t, clitest.RunWell(t, "slots", from, "--json"))[i]["acked"])
 	}
 	comesFurther := func(i int) {
 		before := acked(i)
@@ -140,14 +155,14 @@ func BesideAWriter(t *testing.T, copies [2]string, rounds int) {
 	for round := range rounds {
 		var followers []*exec.Cmd
 		for i, to := range copies {
-			args := []string{"follow", dir, to, "--slot", slot(i)}
+			args := []string{"follow", from, to, "--slot", slot(i)}
 			followers = append(followers, (&clitest.Process{Args: args, Stderr: &strings.Builder{}}).Command(t))
 			require.NoError(t, followers[i].Start())
 		}
 		if round%3 == 1 {
 			comesFurther(round % len(copies))
 			kill(t, writer)
-			writer = beginWriter(t, dir)
+			writer = beginWriter(t, from)
 		}
 		for i, follower := range followers {
 			if i == round%len(copies) || round == rounds-1 { // the other one is wherever it is
@@ -157,13 +172,16 @@ func BesideAWriter(t *testing.T, copies [2]string, rounds int) {
 		}
 	}
 	for i, to := range copies { // with the writer
-		said := clitest.RunWell(t, "follow", dir, to, "--slot", slot(i), "--until-now")
+		said := clitest.RunWell(t, "follow", from, to, "--slot", slot(i), "--until-now")
 		require.Contains(t, said, "; verified: ")
 	}
 	kill(t, writer)
+	if inObjects(from) { // a change is what is flushed
+		clitest.RunWell(t, "compact", from)
+	}
 	for i, to := range copies {
-		clitest.RunWell(t, "follow", dir, to, "--slot", slot(i), "--until-now")
-		RequireCopy(t, dir, to)
+		clitest.RunWell(t, "follow", from, to, "--slot", slot(i), "--until-now")
+		RequireCopy(t, from, to)
 	}
 }
 

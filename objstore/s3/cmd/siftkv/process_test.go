@@ -22,7 +22,7 @@ import (
 )
 
 // TestMain is siftkv itself if a test has started it so.
-func TestMain(m *testing.M) { clitest.Main(m, func() { followtest.Main(main) }) }
+func TestMain(m *testing.M) { clitest.Main(m, func() { followtest.Main(s3.OpenURL, main) }) }
 
 var works = clitest.RunWell
 
@@ -90,12 +90,21 @@ func TestAStoreInABucket(t *testing.T) {
 	require.NotContains(t, r.Stderr, "endpoint")
 }
 
-// Copies in a bucket follow a store while a program writes to it, and all of them are killed at any moment.
-func TestFollowIntoABucket(t *testing.T) {
+// A store or its copies are in a bucket. The copies follow it while a program writes to it, and all of them are killed
+// at any moment.
+func TestFollowABucket(t *testing.T) {
 	endpoint := gatewaytest.StartWithBucket(t, "tests")
-	followtest.BesideAWriter(t, [2]string{
-		"s3://tests/first?endpoint=" + endpoint, "s3://tests/second?endpoint=" + endpoint,
-	}, scale.Count(3, 100))
+	at := func(prefix string) string { return "s3://tests/" + prefix + "?endpoint=" + endpoint }
+	disk := t.TempDir()
+	for _, c := range []struct {
+		name, from string
+		copies     [2]string
+	}{
+		{"into it", filepath.Join(disk, "store"), [2]string{at("first"), at("second")}},
+		{"out of it", at("store"), [2]string{filepath.Join(disk, "copy"), at("copy")}},
+	} {
+		t.Run(c.name, func(t *testing.T) { followtest.BesideAWriter(t, c.from, c.copies, scale.Count(3, 100)) })
+	}
 }
 
 // A URL names a branch or a checkpoint beside the parameters of S3's client, in any order.
