@@ -1,6 +1,8 @@
 package memtable
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,4 +72,28 @@ func TestADuplicateAmongPointsInsertedTogether(t *testing.T) {
 	}
 	require.ErrorIs(t, in.flush(m), ErrDuplicate)
 	require.Len(t, contents(t, m), 2)
+}
+
+// Ascending points get all their levels, if they are in a gap between others or in several.
+func TestAscendingPointsBetweenOthers(t *testing.T) {
+	for _, others := range [][]int{{1}, {1, 500}, {1, 2, 500, 501, 502, 900}} {
+		got, want := New(1<<20), New(1<<20)
+		w := &batchrepr.Writer{}
+		for i := range 1000 {
+			if slices.Contains(others, i) || i == 999 {
+				require.NoError(t, errors.Join(add(got, numbered(i), nil), add(want, numbered(i), nil)))
+				continue
+			}
+			w.Add(base.KindSet, numbered(i).User, nil)
+		}
+		record := w.Seal(1)
+		o, err := Sort(record)
+		require.NoError(t, err)
+		r, err := batchrepr.NewReader(record)
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(got.applyInOrder(record, o), want.ApplyEntries(r)))
+		require.Equal(t, contents(t, want), contents(t, got))
+		requireLevelsInOrder(t, got)
+		require.InDelta(t, 1000/4, len(levelOf(got, 1)), 100)
+	}
 }

@@ -157,7 +157,7 @@ func (m *Memtable) prepare(p *insert, k base.InternalKey, hash uint64, value []b
 		return err
 	}
 	m.raise(p.height)
-	p.splice.duplicate = false
+	p.levels, p.splice.duplicate = p.height, false
 	return nil
 }
 

@@ -136,7 +136,7 @@ func (m *Memtable) Fill(record []byte, o *Order) error {
 
 // applyInOrder is Apply of a record whose order is known.
 func (m *Memtable) applyInOrder(record []byte, o *Order) error {
-	var in inserts
+	in := inserts{ascending: true}
 	r, err := batchrepr.NewReader(record)
 	for i := 0; i < len(o.points) && err == nil; i++ {
 		var e batchrepr.Entry

@@ -119,6 +119,7 @@ func TestApplyInOrder(t *testing.T) {
 		require.Equal(t, want.Len(), got.Len())
 		require.Equal(t, want.Deletes(), got.Deletes())
 		require.Equal(t, want.Tombstones().AppendAll(nil), got.Tombstones().AppendAll(nil))
+		requireLevelsInOrder(t, got)
 		for _, e := range contents(t, want) {
 			for _, at := range []base.SeqNum{e.key.SeqNum(), base.MaxSeqNum} {
 				value, trailer, ok := want.Get(e.key.User, filterpolicy.Hash(e.key.User), at)
@@ -224,7 +225,7 @@ func TestLargeRecordsAreAppliedAtOnce(t *testing.T) {
 }
 
 // requireLevelsInOrder requires that each level of the list is in order, on which searches rely for their speed.
-func requireLevelsInOrder(t *testing.T, m *Memtable) {
+func requireLevelsInOrder(t require.TestingT, m *Memtable) {
 	for level := range int(m.height.Load()) {
 		for n := loadLink(m.arena, head, linkAt(level)); n != nilNode; {
 			next := loadLink(m.arena, n, linkAt(level))
