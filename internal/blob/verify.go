@@ -21,7 +21,8 @@ func (r *Reader) Verify(num uint64, visit func(h Handle, rec Record) error) erro
 	v := verifier{r: r, num: num, visit: visit}
 	said, err := r.info()
 	if errors.Is(err, base.ErrCorruption) && r.again != nil { // the bytes may have been damaged on their way
-		said, err = (&Reader{file: vfs.AgainFile{Rereader: r.again}, name: r.name, hint: r.hint, id: r.id, size: r.size}).info()
+		again := vfs.AgainFile{Rereader: r.again}
+		said, err = (&Reader{file: again, name: r.name, hint: r.hint, id: r.id, size: r.size}).info()
 	}
 	switch {
 	case err == nil && said.ID != r.id:
