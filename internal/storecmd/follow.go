@@ -109,6 +109,40 @@ func (f *following) follow(ctx context.Context, db *kv.DB) (err error) {
 	if err != nil {
 		return err
 	}
+	for {
+		o := f.copyOptions()
+		err := (&Dir{f.To}).with(ctx, f.p, o, false, func(to *kv.DB) error {
+			if snapshot == nil {
+				return f.replay(ctx, db, slot, to, false)
+			}
+			if err := f.replay(ctx, db, slot, to, true); err != nil {
+				return err
+			}
+			if err := f.verify(ctx, snapshot, to); err != nil || f.UntilNow {
+				return err
+			}
+			err := snapshot.Close() // it keeps files
+			if snapshot = nil; err != nil {
+				return err
+			}
+			return f.replay(ctx, db, slot, to, false)
+		})
+		if o.Merger != nil || !errors.Is(err, kv.ErrNoMerger) {
+			return err
+		}
+		// The store may have had no operands when the command began.
+		source, failed := f.sourceOf(ctx)
+		if failed != nil {
+			return failed
+		}
+		if f.source.merger = source.merger; f.copyOptions().Merger == nil {
+			return err
+		}
+	}
+}
+
+// copyOptions returns the options of the copy. Its merger is that of the store, if siftkv has it.
+func (f *following) copyOptions() *kv.Options {
 	o := f.To.stored()
 	if o.Merger == nil {
 		o.Merger = f.From.stored().Merger
@@ -116,19 +150,7 @@ func (f *following) follow(ctx context.Context, db *kv.DB) (err error) {
 	if o.Merger == nil {
 		o.Merger = operand.Builtin(f.source.merger)
 	}
-	return (&Dir{f.To}).with(ctx, f.p, o, false, func(to *kv.DB) error {
-		if err := f.replay(ctx, db, slot, to, compare); err != nil || !compare {
-			return err
-		}
-		if err := f.verify(ctx, snapshot, to); err != nil || f.UntilNow {
-			return err
-		}
-		err := snapshot.Close() // it keeps files
-		if snapshot = nil; err != nil {
-			return err
-		}
-		return f.replay(ctx, db, slot, to, false)
-	})
+	return o
 }
 
 // now returns a snapshot to compare the copy with, if that is wanted, and the slot, which may be open again since.

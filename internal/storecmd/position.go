@@ -119,7 +119,7 @@ func (f *following) begin(ctx context.Context, db *kv.DB, slot *kv.Slot) error {
 	case own:
 		return nil
 	}
-	return f.adopt(ctx, slot)
+	return f.adopt(ctx, db, slot)
 }
 
 func (f *following) refused(format string, args ...any) error {
@@ -134,14 +134,18 @@ func (f *following) copy(ctx context.Context, db *kv.DB, slot *kv.Slot) error {
 		return err
 	}
 	f.at.Adopted = f.From.remote() // a view of a log may have writes that are taken back
-	return f.start(ctx, slot, uint64(sent.edit.LastSeq))
+	return f.start(ctx, db, slot, uint64(sent.edit.LastSeq))
 }
 
 // start gives a copy its first position. It is acknowledged before the copy has it: if the command is killed between
 // the two, the slot says what the copy is. The copy of an object store may have writes that are flushed only later.
-func (f *following) start(ctx context.Context, slot *kv.Slot, last uint64) error {
+func (f *following) start(ctx context.Context, db *kv.DB, slot *kv.Slot, last uint64) error {
 	f.at.History, f.at.Write = f.source.history, last
 	if f.From.remote() {
+		if flushed := lastWrite(db, slot.Name()); flushed < last {
+			f.p.note("%s has writes up to %d, and %s is flushed up to %d: waiting for its program to flush, with "+
+				"DB.Flush or when a memtable is full", f.To, last, f.From, flushed)
+		}
 		if err := await(ctx, slot, last); err != nil {
 			return err
 		}
@@ -152,7 +156,7 @@ func (f *following) start(ctx context.Context, slot *kv.Slot, last uint64) error
 // adopt gives a copy its position that has none yet, or that of the store that it is a copy of. Nothing has written to
 // it: it was never opened, or its last write is the one that the slot has acknowledged. That proves no copy: follow
 // compares it.
-func (f *following) adopt(ctx context.Context, slot *kv.Slot) error {
+func (f *following) adopt(ctx context.Context, db *kv.DB, slot *kv.Slot) error {
 	s, untouched, err := f.restored(ctx)
 	if err == nil && !untouched {
 		err = (&Dir{f.To}).read(ctx, f.p, func(db *kv.DB) error {
@@ -170,7 +174,7 @@ func (f *following) adopt(ctx context.Context, slot *kv.Slot) error {
 		return f.refused("it holds a store that is no copy of it as of write %d", acked)
 	}
 	f.at.Adopted = true
-	return f.start(ctx, slot, s.last)
+	return f.start(ctx, db, slot, s.last)
 }
 
 // restored returns what the manifest of the copy says, if the copy is as it was restored.

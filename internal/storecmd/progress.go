@@ -1,9 +1,11 @@
 package storecmd
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/internal/keytext"
 )
 
 // A display shows the phases of a long job on a terminal. It is used by one goroutine.
@@ -19,6 +21,13 @@ func (p *program) display() display {
 		return display{}
 	}
 	return display{reporter: progress.New(p.stderr, "auto")}
+}
+
+// note says on standard error what a command waits for.
+func (p *program) note(format string, args ...any) {
+	if !p.Quiet && !p.JSON { // there, each line is an error
+		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", keytext.Escaped(fmt.Sprintf(format, args...)))
+	}
 }
 
 func (d *display) show(name string, done, total int, unit string) {

@@ -10,7 +10,7 @@ import (
 
 // Opening an object store to write to it would fence its writer.
 const (
-	createsSlot = "the program that has the store open makes the slot, with DB.CreateSlot, and closes it"
+	createsSlot = "the program that has the store open makes the slot, with DB.CreateSlot, and then calls Slot.Close"
 	dropsSlot   = "the program that has the store open drops the slot, with DB.DropSlot"
 )
 

@@ -1,9 +1,11 @@
 package storecmd
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/storecmd/followtest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -111,4 +114,35 @@ func TestFollowAnObjectStore(t *testing.T) {
 	}
 	require.NoError(t, db.Close(), "it is not fenced")
 	require.Len(t, clitest.RequireJSON(t, ok(t, "slots", url, "--json")), 2)
+}
+
+// A copy of what its writer has not flushed waits for that, and says so. It goes on with the writer's first operands.
+func TestFollowAnIdleObjectStore(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	url, to := "dir://"+filepath.Join(top, "store"), "dir://"+filepath.Join(top, "copy")
+	db := openSlots(t, url, "s")
+	require.NoError(t, db.Set([]byte("key"), nil, nil))
+	cmd := (&clitest.Process{Args: []string{"follow", url, to, "--slot", "s"}}).Command(t)
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, errors.Join(err, cmd.Start()))
+	said, err := bufio.NewReader(stderr).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("siftkv: %s has writes up to 1, and %s is flushed up to 0: waiting for its program "+
+		"to flush, with DB.Flush or when a memtable is full\n", to, url), said)
+	require.NoError(t, db.Flush(t.Context()))
+	gets := func(prefix string) {
+		storetest.Until(func() bool {
+			status, stdout, _ := siftkv(t, "scan", to, "--count", "--prefix", prefix)
+			return status == statusOK && stdout == "1\n"
+		})
+	}
+	gets("key")
+	require.NoError(t, errors.Join(db.Merge([]byte("count"), kv.AppendInt64(nil, 1), nil), db.Flush(t.Context())))
+	gets("count")
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	_ = cmd.Wait()
+	require.Equal(t, statusInterrupted, cmd.ProcessState.ExitCode())
+	require.NoError(t, db.Close())
+	followtest.RequireCopy(t, url, to)
 }
