@@ -110,6 +110,8 @@ func (l *objectsLife) take(p *process, r record) *Finding {
 		l.counts.slot(r.Name)
 	case r.Kind == recordConsumer:
 		l.learn(r.Consumer)
+	case r.Kind == recordYielded:
+		l.learnYielded(r)
 	case r.Kind == recordStrike:
 		l.counts.strikes[r.Name]++
 	default:

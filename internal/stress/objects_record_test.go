@@ -36,6 +36,7 @@ const (
 	recordStrike                     // something of a name went wrong
 	recordView                       // a reader has Found
 	recordConsumer                   // Consumer is what one of a slot goes on with
+	recordYielded                    // the slot of a name has yielded Op
 	recordReady                      // the last order has been obeyed
 	recordFenced                     // another process has taken over, and the store says so
 	recordFinding                    // Name is its kind

@@ -10,13 +10,34 @@ type consumerRecord struct {
 	IDs      []uint64
 	Cells    map[string]cellRecord
 	Acked    uint64
+	Seen     []uint64
 }
 
 // tell has the next process learn what the consumer goes on with.
 func (c *consumer) tell(r *round) {
 	if j := r.oracle.journal; j != nil {
 		j.write(record{Kind: recordConsumer, Consumer: &consumerRecord{c.name, c.there, c.noted.position, c.noted.ids,
-			recordCells(c.noted.cells), c.acked}})
+			recordCells(c.noted.cells), c.acked, c.seen}})
+	}
+}
+
+// saw notes that a snapshot or a change had an operation. The next process learns it, acknowledged or not.
+func (c *consumer) saw(r *round, space int, id uint64) {
+	if c.seen == nil {
+		c.seen = make([]uint64, len(r.oracle.spaces))
+	}
+	if id > c.seen[space] {
+		c.seen[space] = id
+		r.oracle.journal.write(record{Kind: recordYielded, Name: c.name, Space: space, Op: opRecord{ID: id}})
+	}
+}
+
+// learnYielded takes in what a consumer saw.
+func (l *life) learnYielded(r record) {
+	for _, c := range l.consumers {
+		if c.name == r.Name && c.there {
+			c.seen[r.Space] = max(c.seen[r.Space], r.Op.ID)
+		}
 	}
 }
 
@@ -24,7 +45,7 @@ func (c *consumer) tell(r *round) {
 func (l *life) learn(r *consumerRecord) {
 	for _, c := range l.consumers {
 		if c.name == r.Name {
-			c.there, c.acked = r.There, r.Acked
+			c.there, c.acked, c.seen = r.There, r.Acked, r.Seen
 			c.noted = replica{r.Position, r.IDs, cellsOf(r.Cells)}
 			c.now = c.noted.clone()
 		}
@@ -46,7 +67,7 @@ func (l *life) state() *stateRecord {
 	for _, c := range l.consumers {
 		if c.there {
 			s.Consumers = append(s.Consumers, consumerRecord{c.name, c.there, c.noted.position, c.noted.ids,
-				recordCells(c.noted.cells), c.acked})
+				recordCells(c.noted.cells), c.acked, c.seen})
 		}
 	}
 	return s

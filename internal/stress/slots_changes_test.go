@@ -57,8 +57,9 @@ func (k *keyspace) keep(p place) {
 }
 
 // apply takes a change in. It must be the whole of one operation, and the next one of its keyspace. All operations are
-// there that had been acknowledged before it began. So the replica is the store as of that moment, key by key.
-func (c *consumer) apply(r *round, change *kv.Change) (f *Finding, err error) {
+// there that had been acknowledged before it began. So the replica is the store as of that moment, key by key. The
+// first change of a loop may be the last of the one before.
+func (c *consumer) apply(r *round, change *kv.Change, first bool) (f *Finding, err error) {
 	var got collector
 	if err := change.Replay(&got); err != nil {
 		return nil, err
@@ -69,8 +70,8 @@ func (c *consumer) apply(r *round, change *kv.Change) (f *Finding, err error) {
 	wrong := func(format string, args ...any) (*Finding, error) {
 		return found("change", "%s: %s", what, fmt.Sprintf(format, args...)), nil
 	}
-	if change.Last() == c.now.position {
-		return nil, nil // the loop broke off at it
+	if first && change.Last() == c.now.position {
+		return nil, nil
 	}
 	if change.First() <= c.now.position || change.Last() < change.First() {
 		return wrong("it is there already")
@@ -125,6 +126,7 @@ func (c *consumer) apply(r *round, change *kv.Change) (f *Finding, err error) {
 		}
 	}
 	c.now.ids[k.number], c.now.position = id, change.Last()
+	c.saw(r, k.number, id)
 	return nil, nil
 }
 

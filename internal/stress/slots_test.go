@@ -21,10 +21,11 @@ import (
 type consumer struct {
 	mu    sync.Mutex
 	name  string
-	there bool    // it has a replica, and the slot is there
-	now   replica // all changes that it has
-	noted replica // when it acknowledged last, or tried to: it goes on there after its own end
-	acked uint64  // the last acknowledgement that succeeded
+	there bool     // it has a replica, and the slot is there
+	now   replica  // all changes that it has
+	noted replica  // when it acknowledged last, or tried to: it goes on there after its own end
+	acked uint64   // the last acknowledgement that succeeded
+	seen  []uint64 // of each keyspace, the last operation that a snapshot or a change had: no crash takes it back
 
 	away  *elsewhere // nil: the consumer is in the writer's process
 	wrong *Finding   // of how a process elsewhere ended
@@ -181,6 +182,9 @@ func (c *consumer) copy(w *worker, snap *kv.Snapshot) (copied bool, f *Finding) 
 			c.now.cells.apply([]write{{key: counterKey(n), value: v}})
 		}
 	}
+	for n, id := range c.now.ids {
+		c.saw(w.r, n, id)
+	}
 	c.there = true
 	return true, nil
 }
@@ -228,12 +232,13 @@ func (c *consumer) take(w *worker, n int) *Finding {
 		cancel()
 	}()
 	for ; n > 0 && c.lags(w.r.oracle); n-- {
-		if c.next == nil {
+		first := c.next == nil
+		if first {
 			c.next, c.stop = iter.Pull2(c.slot.Changes(ctx))
 		}
 		change, err, _ := c.next()
 		if err == nil {
-			f, replayed := c.apply(w.r, change)
+			f, replayed := c.apply(w.r, change, first)
 			if f != nil {
 				return f
 			}
@@ -276,7 +281,7 @@ func (c *consumer) detach() {
 // giveUp drops the replica.
 func (c *consumer) giveUp(r *round) {
 	c.detach()
-	c.there = false
+	c.there, c.seen = false, nil
 	c.tell(r)
 }
 
@@ -369,10 +374,10 @@ func (r *round) checkSlots() *Finding {
 			return found("slot", "%s was lost for a while before %s: %s", c.name, r.lastEnd, lost.why)
 		}
 		for n, k := range r.oracle.spaces {
-			if v, _ := k.base.get(k.markKey(), 0); c.now.ids[n] > 0 {
-				if id, _ := parseMark(v); id < c.now.ids[n] {
+			if v, _ := k.base.get(k.markKey(), 0); c.seen[n] > 0 {
+				if id, _ := parseMark(v); id < c.seen[n] {
 					return found("slot", "after %s: slot %s has delivered operation %d of %s, and the store has %d",
-						r.lastEnd, c.name, c.now.ids[n], k.prefix, id)
+						r.lastEnd, c.name, c.seen[n], k.prefix, id)
 				}
 			}
 		}
