@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ type importer struct {
 	report  *progress.Reporter
 	store   source.Store
 	dir     *work.Dir
+	read    *compare.Side // what the files were made of; nil: another run has made some
 	result  result
 }
 
@@ -225,9 +227,14 @@ func (im *importer) build(ctx context.Context) error {
 		from = append(bytes.Clone(im.dir.Files[n-1].Last), 0)
 		m.begin(from)
 	}
-	err := build.Run(ctx, im.store, im.ranges(from), im.dir, build.Options{Writer: im.writer,
+	reading := &compare.Reading{Store: im.store}
+	err := build.Run(ctx, reading, im.ranges(from), im.dir, build.Options{Writer: im.writer,
 		FileSize: int64(im.FileSize) << 20, Threads: im.Threads, Progress: m.show})
 	if err == nil {
+		if from == nil {
+			all := reading.Side()
+			im.read = &all
+		}
 		m.end()
 		im.result.Reading = time.Since(start).Seconds()
 		return im.unchanged()
@@ -284,16 +291,18 @@ func (im *importer) ingest(ctx context.Context, db *kv.DB) error {
 	return im.dir.Reach(work.Ingested)
 }
 
-// verify compares the two stores.
+// verify compares the two stores. The source has been read, unless another run has read some of it.
 func (im *importer) verify(ctx context.Context, db *kv.DB) error {
 	start := time.Now()
 	m := im.meter("comparing")
 	dest := destination{db}
-	sides, err := compare.Both(ctx, im.Threads,
-		compare.Input{Scanner: im.store, Ranges: im.ranges(nil), Progress: m.show},
-		compare.Input{Scanner: dest, Ranges: im.dir.Ranges()})
-	if err == nil {
-		err = im.store.Check()
+	inputs := []compare.Input{{Scanner: dest, Ranges: im.dir.Ranges(), Progress: m.show}}
+	if im.read == nil {
+		inputs = append(inputs, compare.Input{Scanner: im.store, Ranges: im.ranges(nil)})
+	}
+	sides, err := compare.Read(ctx, im.Threads, inputs...)
+	if err == nil && im.read == nil {
+		im.read, err = &sides[1], im.store.Check()
 	}
 	if err != nil {
 		m.stop()
@@ -304,16 +313,16 @@ func (im *importer) verify(ctx context.Context, db *kv.DB) error {
 	}
 	m.end()
 	im.result.Verifying = time.Since(start).Seconds()
-	im.result.Source, im.result.Dest = &sides[0], &sides[1]
-	if sides[0] == sides[1] {
+	im.result.Source, im.result.Dest = im.read, &sides[0]
+	if *im.read == sides[0] {
 		return nil
 	}
 	where, err := compare.Difference(ctx, im.store, dest)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %d keys, digest %016x; %s has %d keys, digest %016x; %s", errDiffers, sides[0].Keys,
-		sides[0].Digest, im.Dest, sides[1].Keys, sides[1].Digest, where)
+	return fmt.Errorf("%w: %d keys, digest %016x; %s has %d keys, digest %016x; %s", errDiffers, im.read.Keys,
+		im.read.Digest, im.Dest, sides[0].Keys, sides[0].Digest, cmp.Or(where, "read again, they are the same"))
 }
 
 // A destination is the new store as it is compared.

@@ -39,7 +39,7 @@ var helpTexts = kong.Vars{
 	"dest":    "Directory of the store: not there, empty, or a store without keys.",
 	"bucket": "The bucket of a bbolt file whose keys are imported, without a prefix, as NAME or OUTER/NAME; a / in a " +
 		"name is written \\/. By default the keys of all buckets are, with prefixes.",
-	"verify":   "Read both stores again and compare them. (--no-verify: do not.)",
+	"verify":   "Read the new store, and compare it with what was read of the source. (--no-verify: do not.)",
 	"filesize": "Size of a sorted file, about.",
 }
 

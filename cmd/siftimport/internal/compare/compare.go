@@ -1,5 +1,5 @@
-// Package compare reads two stores from end to end and says whether they have the same keys with the same values
-// and moments of expiry.
+// Package compare reads stores from end to end and says whether they have the same keys with the same values and
+// moments of expiry.
 package compare
 
 import (
@@ -41,27 +41,20 @@ type Input struct {
 
 const often = 64 << 10 // bytes from a look at ctx to the next
 
-func (in *Input) read(ctx context.Context, r source.Range) (side Side, err error) {
-	var text, last []byte
+func (in *Input) read(ctx context.Context, r source.Range) (Side, error) {
+	var sum sum
+	var last []byte
 	var looked int64
-	err = in.Scan(r, func(e *source.Entry) error {
-		if side.Keys > 0 && bytes.Compare(e.Key, last) <= 0 {
+	err := in.Scan(r, func(e *source.Entry) error {
+		if sum.Keys > 0 && bytes.Compare(e.Key, last) <= 0 {
 			return fmt.Errorf("a store %w: key %.64q comes after %.64q", source.ErrDamaged, e.Key, last)
 		}
 		last = append(last[:0], e.Key...)
-		side.Keys++
-		side.Bytes += int64(len(e.Key) + len(e.Value))
-		text = binary.AppendUvarint(text[:0], uint64(len(e.Key)))
-		text = binary.AppendUvarint(text, uint64(len(e.Value)))
-		text = append(append(text, e.Key...), e.Value...)
-		if !e.Expiry.IsZero() {
-			text = binary.LittleEndian.AppendUint64(text, uint64(e.Expiry.UnixMicro()))
-		}
-		side.Digest += xxhash.Sum64(text)
-		if side.Bytes-looked < often {
+		sum.entry(e)
+		if sum.Bytes-looked < often {
 			return nil
 		}
-		looked = side.Bytes
+		looked = sum.Bytes
 		if in.Progress != nil {
 			in.Progress(r, e.Key)
 		}
@@ -70,16 +63,70 @@ func (in *Input) read(ctx context.Context, r source.Range) (side Side, err error
 	if err == nil && in.Progress != nil {
 		in.Progress(r, nil)
 	}
-	return side, err
+	return sum.Side, err
 }
 
-// Both reads two stores side by side, in as many goroutines for each, and stops at the first error.
-func Both(ctx context.Context, threads int, a, b Input) (sides [2]Side, err error) {
+// A sum is what has been read of a store so far.
+type sum struct {
+	Side
+	text []byte
+}
+
+func (s *sum) entry(e *source.Entry) {
+	s.Keys++
+	s.Bytes += int64(len(e.Key) + len(e.Value))
+	s.text = binary.AppendUvarint(s.text[:0], uint64(len(e.Key)))
+	s.text = binary.AppendUvarint(s.text, uint64(len(e.Value)))
+	s.text = append(append(s.text, e.Key...), e.Value...)
+	if !e.Expiry.IsZero() {
+		s.text = binary.LittleEndian.AppendUint64(s.text, uint64(e.Expiry.UnixMicro()))
+	}
+	s.Digest += xxhash.Sum64(s.text)
+}
+
+func (s *Side) add(other Side) {
+	s.Keys += other.Keys
+	s.Bytes += other.Bytes
+	s.Digest += other.Digest
+}
+
+// A Reading is a store that is read for another purpose, and then need not be read again to be compared. Each range is
+// scanned once.
+type Reading struct {
+	source.Store
+
+	mu   sync.Mutex
+	side Side
+}
+
+// Scan implements source.Store.
+func (s *Reading) Scan(r source.Range, visit source.Visitor) error {
+	var sum sum
+	err := s.Store.Scan(r, func(e *source.Entry) error {
+		sum.entry(e)
+		return visit(e)
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.side.add(sum.Side)
+	return err
+}
+
+// Side returns what was read.
+func (s *Reading) Side() Side {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.side
+}
+
+// Read reads stores side by side, each in as many goroutines, and stops at the first error.
+func Read(ctx context.Context, threads int, inputs ...Input) ([]Side, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var reading sync.WaitGroup
 	var mu sync.Mutex // for sides
-	for i, in := range []*Input{&a, &b} {
+	sides := make([]Side, len(inputs))
+	for i, in := range inputs {
 		var next atomic.Int64
 		for range min(threads, len(in.Ranges)) {
 			reading.Go(func() {
@@ -90,9 +137,7 @@ func Both(ctx context.Context, threads int, a, b Input) (sides [2]Side, err erro
 						return
 					}
 					mu.Lock()
-					sides[i].Keys += side.Keys
-					sides[i].Bytes += side.Bytes
-					sides[i].Digest += side.Digest
+					sides[i].add(side)
 					mu.Unlock()
 				}
 			})

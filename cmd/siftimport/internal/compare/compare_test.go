@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
@@ -28,6 +30,14 @@ func (s entriesOf) Scan(r source.Range, visit source.Visitor) error {
 	}
 	return nil
 }
+
+// storeOf is entriesOf with the rest of a Store, which is not called.
+type storeOf struct {
+	source.Store
+	entriesOf
+}
+
+func (s storeOf) Scan(r source.Range, visit source.Visitor) error { return s.entriesOf.Scan(r, visit) }
 
 func some(n int) (s entriesOf) {
 	for i := range n {
@@ -51,7 +61,7 @@ func TestSidesDoNotDependOnRanges(t *testing.T) {
 		}
 	}
 	for _, threads := range []int{1, 4} {
-		sides, err := Both(t.Context(), threads, cut, whole(s))
+		sides, err := Read(t.Context(), threads, cut, whole(s))
 		require.NoError(t, err)
 		require.Equal(t, sides[1], sides[0])
 		require.EqualValues(t, 1000, sides[0].Keys)
@@ -60,6 +70,27 @@ func TestSidesDoNotDependOnRanges(t *testing.T) {
 			require.Contains(t, cut.Ranges, <-done)
 		}
 	}
+}
+
+// What a store has is known from a reading of it, which may be of ranges at once.
+func TestAReadingIsASide(t *testing.T) {
+	s := some(1000)
+	sides, err := Read(t.Context(), 1, whole(s))
+	require.NoError(t, err)
+	reading := &Reading{Store: storeOf{entriesOf: s}}
+	var visits sync.WaitGroup
+	for _, r := range []source.Range{{To: s[600].Key}, {From: s[600].Key}} {
+		visits.Go(func() {
+			assert.NoError(t, reading.Scan(r, func(e *source.Entry) error {
+				e.Value = nil // the visitor's: what is summed up was read
+				return nil
+			}))
+		})
+	}
+	visits.Wait()
+	require.Equal(t, sides[0], reading.Side())
+	broken := errors.New("broken")
+	require.ErrorIs(t, reading.Scan(source.Range{}, func(*source.Entry) error { return broken }), broken)
 }
 
 // A key, a value or a moment of expiry that is another is found and named.
@@ -85,7 +116,7 @@ func TestDifferences(t *testing.T) {
 	}
 	for want, change := range changes {
 		other := change(some(1000))
-		sides, err := Both(t.Context(), 2, whole(some(1000)), whole(other))
+		sides, err := Read(t.Context(), 2, whole(some(1000)), whole(other))
 		require.NoError(t, err)
 		require.NotEqual(t, sides[0], sides[1], want)
 		where, err := Difference(t.Context(), some(1000), other)
@@ -106,16 +137,16 @@ func TestComparingEnds(t *testing.T) {
 	broken := errors.New("broken")
 	good, bad := whole(some(10)), whole(failing{broken})
 	for _, inputs := range [][2]Input{{bad, good}, {good, bad}} {
-		_, err := Both(t.Context(), 2, inputs[0], inputs[1])
+		_, err := Read(t.Context(), 2, inputs[0], inputs[1])
 		require.ErrorIs(t, err, broken)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Both(ctx, 2, whole(some(1000)), whole(some(1000)))
+	_, err := Read(ctx, 2, whole(some(1000)), whole(some(1000)))
 	require.ErrorIs(t, err, context.Canceled)
 
 	s := some(10)
 	s[3], s[4] = s[4], s[3]
-	_, err = Both(t.Context(), 2, whole(s), whole(some(10)))
+	_, err = Read(t.Context(), 2, whole(s), whole(some(10)))
 	require.ErrorIs(t, err, source.ErrDamaged)
 }
