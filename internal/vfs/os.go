@@ -124,18 +124,8 @@ func (o osFS) SyncFile(name string) error {
 }
 
 func (o osFS) List(dir string) ([]string, error) {
-	if d, rel := o.open.in(dir); d != nil {
-		return d.list(rel)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names, nil
+	d, rel := o.open.in(dir)
+	return d.list(rel)
 }
 
 func (o osFS) Stat(name string) (int64, error) {
