@@ -64,19 +64,22 @@ func (c *Change) Replay(w batchrepr.Sink) error {
 		if err != nil {
 			return c.reader.damaged(err)
 		}
-		if !c.wants(e) {
-			continue
-		}
-		if e.Key.Kind().Separated() {
-			err = c.replaySeparated(w, e)
-		} else {
-			err = batchrepr.Replay(w, e)
-		}
-		if err != nil {
+		if err := c.replayEntry(w, e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *Change) replayEntry(w batchrepr.Sink, e batchrepr.Entry) error {
+	switch {
+	case !c.wants(e):
+		return nil
+	case e.Key.Kind().Separated():
+		return c.replaySeparated(w, e)
+	default:
+		return batchrepr.Replay(w, e)
+	}
 }
 
 // replaySeparated is Replay of a value in a blob file.
@@ -135,11 +138,7 @@ func (c *Change) replayFile(w batchrepr.Sink, num uint64) (err error) {
 	}
 	it := r.NewIter(sstable.IterOptions{Sequential: true})
 	for ok := it.First(); ok; ok = it.Next() {
-		e := batchrepr.Entry{Key: it.Key(), Value: it.Value()}
-		if !c.wants(e) {
-			continue
-		}
-		if err := batchrepr.Replay(w, e); err != nil {
+		if err := c.replayEntry(w, batchrepr.Entry{Key: it.Key(), Value: it.Value()}); err != nil {
 			return err
 		}
 	}

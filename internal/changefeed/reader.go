@@ -42,6 +42,9 @@ type reader struct {
 
 // newReader returns a reader for the consumer of a slot.
 func newReader(s *Slot, prefixes [][]byte) *reader {
+	if len(prefixes) == 0 {
+		prefixes = [][]byte{nil} // that of all keys
+	}
 	r := &reader{store: s.store, slot: s.name, at: s.position, prefixes: prefixes}
 	r.values.Hint = s.store.Hint
 	r.values.Open = func(num uint64) (vfs.ReadFile, string, error) {
@@ -310,8 +313,7 @@ func (r *reader) close() {
 
 // matches reports whether the change has writes of keys that begin with one of the prefixes, and limits it to these.
 func (c *Change) matches(prefixes [][]byte) bool {
-	c.prefixes = prefixes
-	if len(prefixes) == 0 || c.ingest != nil {
+	if c.prefixes = prefixes; c.ingest != nil {
 		return true
 	}
 	for e, err := range batchrepr.All(c.record) {
@@ -328,14 +330,14 @@ func (c *Change) wants(e batchrepr.Entry) bool {
 		end, err := rangedel.DecodeEnd(e.Value)
 		return err != nil || c.wantsRange(e.Key.User, end)
 	}
-	return len(c.prefixes) == 0 || slices.ContainsFunc(c.prefixes, func(prefix []byte) bool {
+	return slices.ContainsFunc(c.prefixes, func(prefix []byte) bool {
 		return bytes.HasPrefix(e.Key.User, prefix)
 	})
 }
 
 // wantsRange is wants of a deleted range: whether keys of it may have one of the prefixes.
 func (c *Change) wantsRange(lo, hi []byte) bool {
-	return len(c.prefixes) == 0 || slices.ContainsFunc(c.prefixes, func(prefix []byte) bool {
+	return slices.ContainsFunc(c.prefixes, func(prefix []byte) bool {
 		before := hi != nil && bytes.Compare(hi, prefix) <= 0
 		return bytes.HasPrefix(lo, prefix) || bytes.Compare(lo, prefix) < 0 && !before
 	})

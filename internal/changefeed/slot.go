@@ -2,6 +2,7 @@
 package changefeed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -88,8 +89,9 @@ func (s *Slot) Changes(ctx context.Context, prefixes ...[]byte) iter.Seq2[*Chang
 		r := newReader(s, prefixes)
 		defer r.close()
 		for {
-			c, err := s.next(ctx, r)
-			if err != nil {
+			r.at = max(r.at, s.position) // the consumer may have skipped some
+			c, err := r.next(ctx)
+			if err = cmp.Or(s.check(), err); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -101,15 +103,6 @@ func (s *Slot) Changes(ctx context.Context, prefixes ...[]byte) iter.Seq2[*Chang
 			s.position = max(s.position, last)
 		}
 	}
-}
-
-func (s *Slot) next(ctx context.Context, r *reader) (*Change, error) {
-	r.at = max(r.at, s.position) // the consumer may have skipped some
-	c, err := r.next(ctx)
-	if closed := s.check(); closed != nil {
-		return nil, closed
-	}
-	return c, err
 }
 
 func (s *Slot) check() error {
