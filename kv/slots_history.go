@@ -22,7 +22,7 @@ func keepLogs(d *DB, f flushJob, files *values.Flush) ([]manifest.KeptPart, erro
 	if f.next != nil {
 		to = f.limit
 	}
-	d.slots.LearnFar()
+	d.slots.LearnFar(false)
 	from := d.slots.Acknowledged(to)
 	switch {
 	case from == to:

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -51,19 +52,6 @@ type Consumer struct {
 
 	durable base.SeqNum
 	undone  []undone // oldest first
-}
-
-// An access is how a consumer has a slot: in a directory, or in an object store. All but Close is called with the
-// consumer's mu held.
-type access interface {
-	open(ctx context.Context, c *Consumer) error // takes the slot: the lock, the record, and what is durable
-	examine(c *Consumer) error                   // is called when the manifest was read
-	ack(c *Consumer, seq base.SeqNum) error      // makes an acknowledgement durable, or loses the slot
-	diverged(c *Consumer) error                  // tells the writer that it has lost what the consumer has
-
-	Within(ctx context.Context) (end func()) // see objectdir.Directory
-	LookAgain()
-	Close() error
 }
 
 // An undone is writes that were there, and have failed: those after one number, up to another.
@@ -125,13 +113,6 @@ func (c *Consumer) closeTail() (err error) {
 	c.tail = nil
 	return err
 }
-
-// maxRefreshTries bounds how often a refresh begins again since the writer has removed what it was about to read, and
-// maxFarTries in an object store, where each try is a LIST.
-const (
-	maxRefreshTries = 100
-	maxFarTries     = 3
-)
 
 // refresh reads what is new. If the writer has removed what it was about to read, it begins again. The caller holds
 // c.mu.
@@ -331,4 +312,33 @@ func (c *Consumer) ExplainLoss(err error) error {
 	defer c.mu.Unlock()
 	c.access.LookAgain()
 	return cmp.Or(c.refresh(context.Background()), err)
+}
+
+// unproven are the ends of records that are not known to be durable, in order, and the last writes up to there.
+type unproven []struct {
+	end  int64
+	last base.SeqNum
+}
+
+// maxUnproven bounds their number. Beyond it the newest takes the place of the one before: a mark that is between
+// them proves less than it could.
+const maxUnproven = 4096
+
+func (u *unproven) add(end int64, last base.SeqNum) {
+	n := len(*u)
+	if n == 0 || (*u)[n-1].end < end && n < maxUnproven {
+		*u = append(*u, make(unproven, 1)...)
+		n++
+	}
+	(*u)[n-1].end, (*u)[n-1].last = end, last
+}
+
+// prove takes what ends at offset to or before it, and returns the last write up to there; 0: there is none.
+func (u *unproven) prove(to int64) (last base.SeqNum) {
+	n := sort.Search(len(*u), func(i int) bool { return (*u)[i].end > to })
+	if n > 0 {
+		last = (*u)[n-1].last
+		*u = slices.Delete(*u, 0, n)
+	}
+	return last
 }

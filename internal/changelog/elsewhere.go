@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,43 @@ func (l *Log) Follows(name string) *Consumer {
 	c, _ := l.consumers.Load(name)
 	consumer, _ := c.(*Consumer)
 	return consumer
+}
+
+// A State is what is known of a slot.
+type State struct {
+	Name   string
+	Acked  uint64    // the last write that was acknowledged
+	Behind uint64    // how many writes came after it, about
+	Bytes  int64     // that are kept for it, without the logs that the store needs itself
+	Since  time.Time // when the oldest of them was kept; zero: there is none
+	Lost   string    // why it is lost; empty: it is not
+	Open   bool      // it has a consumer
+}
+
+// States returns the slots of a store whose last write is last, by name.
+func (l *Log) States(last base.SeqNum) (states []State) {
+	l.Learn()
+	elsewhere := l.elsewhere(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(l.slots)) {
+		s := l.slots[name]
+		state := State{Name: name, Acked: uint64(s.Acked), Lost: s.why,
+			Open: s.lock != nil || slices.Contains(elsewhere, name)}
+		if s.why == "" {
+			state.Behind = uint64(last - min(s.Acked, last))
+		}
+		for _, p := range l.kept.Parts {
+			if s.why != "" || p.Last <= s.Acked {
+				continue
+			}
+			if state.Bytes += p.Bytes; state.Since.IsZero() {
+				state.Since = time.Unix(int64(p.Time), 0)
+			}
+		}
+		states = append(states, state)
+	}
+	return states
 }
 
 // StatesElsewhere is States for a store that another process writes, whose last write in view is last. In an object
@@ -212,13 +250,6 @@ func pause(ctx context.Context, d time.Duration) {
 // attended reports whether a consumer in another process has a slot. It gives up what such consumers have acknowledged.
 func (l *Log) attended() bool {
 	l.Learn()
-	l.mu.Lock()
-	trims := l.trims()
-	l.mu.Unlock()
-	if trims {
-		if err := l.Trim(); err != nil {
-			l.Logger.Debug("what no slot needs any more stays for now", "dir", l.Dir, "error", err)
-		}
-	}
+	l.trim(slog.LevelDebug)
 	return len(l.elsewhere(true)) > 0
 }

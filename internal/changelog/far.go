@@ -17,11 +17,8 @@ const maxAskTime = 5 * time.Second
 
 // LearnFar takes over what consumers on other machines have acknowledged. The writer calls it before a flush, which
 // then keeps less. An error leaves what is known of a slot as it is. LearnFar reports whether the object store has told
-// all there is to know.
-func (l *Log) LearnFar() (known bool) { return l.askFar(false) }
-
-// askFar is LearnFar. If it is settled, all that is in tables is visible.
-func (l *Log) askFar(settled bool) (known bool) {
+// all there is to know. If it is settled, all that is in tables is visible.
+func (l *Log) LearnFar(settled bool) (known bool) {
 	if l.Positions == nil {
 		return true
 	}
@@ -50,7 +47,7 @@ func (l *Log) LearnBeforeEdit() {
 	if !late {
 		return
 	}
-	known := l.askFar(true) // an edit ends when what it has is visible
+	known := l.LearnFar(true) // an edit ends when what it has is visible
 	l.mu.Lock()
 	l.known = known
 	l.mu.Unlock()
@@ -108,35 +105,25 @@ func positionOf(slot, text string) (r record, err error) {
 }
 
 // claimFar ends the claim of a consumer on another machine, if there was one ever, and takes over what it has
-// acknowledged. The caller holds l.asking, and the slot's lock.
-func (l *Log) claimFar(s *slot) error {
+// acknowledged. Where nothing was ever put it claims nothing, or each slot would leave an object.
+//
+// Of a slot that is dropped the position stays: a slot that gets the name later is beyond it, and a writer that is
+// fenced, and drops nothing, loses none. If it is damaged, one that says nothing takes its place. The caller holds
+// l.asking, and the slot's lock.
+func (l *Log) claimFar(s *slot, dropped bool) error {
 	if s.positions == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAskTime)
 	defer cancel()
 	text, err := s.positions.Claim(ctx, false)
-	if err == nil {
+	switch {
+	case err == nil && dropped:
+		_, err = positionOf(s.Name, text)
+	case err == nil:
 		err = l.learnFar(s, text, false)
 	}
-	return err
-}
-
-// dropFar ends the claim of a consumer on another machine to a slot that is about to be removed. The position stays: a
-// slot that gets the name later is beyond it, and a writer that is fenced, and drops nothing, loses none. If it is
-// damaged, one that says nothing takes its place. Where nothing was ever put it claims nothing, or each slot that was
-// dropped would leave an object. The caller holds l.asking.
-func (l *Log) dropFar(s *slot) error {
-	if s.positions == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), maxAskTime)
-	defer cancel()
-	text, err := s.positions.Claim(ctx, false)
-	if err == nil {
-		_, err = positionOf(s.Name, text)
-	}
-	if errors.Is(err, base.ErrCorruption) {
+	if dropped && errors.Is(err, base.ErrCorruption) {
 		err = s.positions.Put(ctx, string((&record{Name: s.Name}).sealed()))
 	}
 	return err

@@ -141,7 +141,7 @@ func TestASlotDoesNotWaitForRequestsOfAnother(t *testing.T) {
 		"open": func(l *Log) error { _, err := l.Open("a"); return err },
 		"drop": func(l *Log) error { return l.Drop("a") },
 		"learn": func(l *Log) error {
-			if !l.LearnFar() {
+			if !l.LearnFar(false) {
 				return errors.New("it has no answer")
 			}
 			return nil
@@ -283,12 +283,12 @@ func TestAConsumerElsewhereIsAheadOfTheStore(t *testing.T) {
 	last := base.SeqNum(10)
 	l.Last = func() base.SeqNum { return last }
 	p.acknowledge(t, l, 11)
-	require.False(t, l.LearnFar())
+	require.False(t, l.LearnFar(false))
 	last = 11
 	l.LearnBeforeEdit()
 	require.EqualValues(t, 11, l.States(last)[0].Acked)
 	p.acknowledge(t, l, 12)
-	require.False(t, l.LearnFar())
+	require.False(t, l.LearnFar(false))
 	l.LearnBeforeEdit()
 	require.Equal(t, whyDiverged, l.States(last)[0].Lost)
 	r, err := readRecord(l.FS, "db/"+manifest.SlotName("a"))

@@ -78,7 +78,7 @@ func (l *Log) Recover(kept manifest.Kept, last base.SeqNum, why string) error {
 	}
 	l.mu.Lock()
 	if l.live() {
-		l.set(kept)
+		l.apply(&kept)
 		l.history = kept.History
 	}
 	l.mu.Unlock()
@@ -140,11 +140,13 @@ func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, why
 	return nil
 }
 
-func (l *Log) set(kept manifest.Kept) {
-	l.kept, l.nums = kept, map[uint64]bool{}
-	for i := range kept.Parts {
-		l.nums[kept.Parts[i].Log] = true
-		for _, num := range kept.Parts[i].Files {
+// apply makes a change of what is kept. The caller holds l.mu.
+func (l *Log) apply(change *manifest.Kept) {
+	l.kept.Apply(change)
+	l.nums = map[uint64]bool{}
+	for _, p := range l.kept.Parts {
+		l.nums[p.Log] = true
+		for _, num := range p.Files {
 			l.nums[num] = true
 		}
 	}
@@ -154,9 +156,7 @@ func (l *Log) set(kept manifest.Kept) {
 func (l *Log) Keep(parts ...manifest.KeptPart) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kept := l.kept
-	kept.Apply(&manifest.Kept{Parts: parts})
-	l.set(kept)
+	l.apply(&manifest.Kept{Parts: parts})
 }
 
 // Active reports whether some slot is not lost.
@@ -165,9 +165,6 @@ func (l *Log) Active() bool { return l.active.Load() }
 // Acknowledged returns the last write, up to number last, that no slot needs. What has those after it must be durable
 // before it is kept.
 func (l *Log) Acknowledged(last base.SeqNum) base.SeqNum {
-	if !l.Active() {
-		return last
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return min(l.needed(last), last)
@@ -269,9 +266,9 @@ func (l *Log) Changed(e *manifest.Edit) {
 		return
 	}
 	l.mu.Lock()
-	was, kept := l.kept, l.kept
-	kept.Apply(&e.Slots)
-	l.set(kept)
+	was := l.kept
+	l.apply(&e.Slots)
+	kept := l.kept
 	for _, s := range l.slots {
 		if s.History == kept.History && s.Acked < kept.From {
 			l.lose(s, whyOverrun)

@@ -3,8 +3,10 @@ package changelog
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -72,4 +74,34 @@ func removeRecord(fsys vfs.FS, dir, slot string) error {
 func ReadPosition(fsys vfs.FS, name string) (history uint64, acked base.SeqNum, err error) {
 	r, err := readRecord(fsys, name)
 	return r.History, r.Acked, err
+}
+
+// lockTries bounds attempts to lock a slot: a look at the lock, which takes microseconds, is in the way of one.
+const (
+	lockTries = 20
+	lockPause = time.Millisecond
+)
+
+// lockSlot takes the lock of a slot's consumer, which keeps other processes out. The error matches vfs.ErrLocked if
+// another consumer has it.
+func lockSlot(fsys vfs.FS, dir, slot string) (io.Closer, error) {
+	for try := 1; ; try++ {
+		lock, err := fsys.Lock(filepath.Join(dir, manifest.ConsumerName(slot)), vfs.Exclusive)
+		if err == nil {
+			return lock, nil
+		}
+		if !errors.Is(err, vfs.ErrLocked) || try == lockTries {
+			return nil, fmt.Errorf("siftkv: lock slot %s: %w", slot, err)
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// isHeld reports whether some process has the lock of a slot's consumer.
+func isHeld(fsys vfs.FS, dir, slot string) bool {
+	lock, err := fsys.Lock(filepath.Join(dir, manifest.ConsumerName(slot)), vfs.Existing)
+	if err == nil {
+		err = lock.Close()
+	}
+	return errors.Is(err, vfs.ErrLocked)
 }

@@ -2,15 +2,14 @@ package changelog
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -154,7 +153,6 @@ func (l *Log) usable(name string) (*slot, error) {
 	}
 }
 
-// lostError says that a slot is lost.
 func lostError(name, why string) error { return fmt.Errorf("%w: %s: %s", ErrLost, name, why) }
 
 // Open gives a slot to one consumer, and returns the last write that was acknowledged.
@@ -173,7 +171,7 @@ func (l *Log) Open(name string) (acked base.SeqNum, err error) {
 		return 0, err
 	}
 	l.Learn() // another process may have acknowledged more
-	err = l.claimFar(s)
+	err = l.claimFar(s, false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, lost := l.usable(name)
@@ -215,42 +213,49 @@ func (l *Log) Close(name string) {
 // Ack makes durable that the consumer of a slot has all writes up to seq, which was delivered to it. A number that was
 // acknowledged before changes nothing. It is for the consumer alone.
 func (l *Log) Ack(name string, seq base.SeqNum) error {
-	trim, err := l.ack(name, seq)
-	if err == nil && trim {
-		if err := l.Trim(); err != nil {
-			l.Logger.Warn("what no slot needs any more stays for now", "dir", l.Dir, "error", err)
-		}
+	err := l.ack(name, seq)
+	if err == nil {
+		l.trim(slog.LevelWarn)
 	}
 	return err
 }
 
-// ack is Ack; it reports whether something can be given up.
-func (l *Log) ack(name string, seq base.SeqNum) (trim bool, err error) {
+// trim makes an edit if it gives something up. The level is that of an error.
+func (l *Log) trim(level slog.Level) {
+	l.mu.Lock()
+	trims := len(l.kept.Parts) > 0 && l.kept.Parts[0].Last <= l.needed(0)
+	l.mu.Unlock()
+	if !trims {
+		return
+	}
+	if err := l.Trim(); err != nil {
+		l.Logger.Log(context.Background(), level, "what no slot needs stays for now", "dir", l.Dir, "error", err)
+	}
+}
+
+// ack is Ack without an edit.
+func (l *Log) ack(name string, seq base.SeqNum) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	r, err := l.recordOf(name)
 	if err != nil || seq <= r.Acked {
-		return false, err
+		return err
 	}
 	if _, err := l.free("acknowledge in", name); err == nil {
-		return false, fmt.Errorf("siftkv: acknowledge in slot %s: it was closed: %w", name, fs.ErrNotExist)
+		return fmt.Errorf("siftkv: acknowledge in slot %s: it was closed: %w", name, fs.ErrNotExist)
 	}
 	r.Acked = seq
 	if err := r.write(l.FS, l.Dir); err != nil {
-		return false, err
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := l.usable(name) // it may be lost since the file was written
-	if err != nil {
-		return false, err
+	if err == nil {
+		s.Acked = seq
 	}
-	s.Acked = seq
-	return l.trims(), nil
+	return err
 }
-
-// trims reports whether an edit would give something up. The caller holds l.mu.
-func (l *Log) trims() bool { return len(l.kept.Parts) > 0 && l.kept.Parts[0].Last <= l.needed(0) }
 
 // Drop removes a slot that no consumer has.
 func (l *Log) Drop(name string) error {
@@ -273,10 +278,10 @@ func (l *Log) drop(name string) error {
 	if err != nil {
 		return err
 	}
-	if err = l.dropFar(s); err == nil {
+	if err = l.claimFar(s, true); err == nil {
 		err = removeRecord(l.FS, l.Dir, name)
 		if err == nil { // a consumer that makes the first claim after this finds that the file is gone
-			err = l.dropFar(s)
+			err = l.claimFar(s, true)
 		}
 		if err != nil {
 			l.mu.Lock()
@@ -312,41 +317,4 @@ func (l *Log) Forget(name string) {
 	if err := errors.Join(removeRecord(l.FS, l.Dir, name), l.remove(s, s.lock)); err != nil {
 		l.Logger.Warn("a slot that was not made may be there after the next start", "slot", name, "error", err)
 	}
-}
-
-// A State is what is known of a slot.
-type State struct {
-	Name   string
-	Acked  uint64    // the last write that was acknowledged
-	Behind uint64    // how many writes came after it, about
-	Bytes  int64     // that are kept for it, without the logs that the store needs itself
-	Since  time.Time // when the oldest of them was kept; zero: there is none
-	Lost   string    // why it is lost; empty: it is not
-	Open   bool      // it has a consumer
-}
-
-// States returns the slots of a store whose last write is last, by name.
-func (l *Log) States(last base.SeqNum) (states []State) {
-	l.Learn()
-	elsewhere := l.elsewhere(false)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(l.slots)) {
-		s := l.slots[name]
-		state := State{Name: name, Acked: uint64(s.Acked), Lost: s.why,
-			Open: s.lock != nil || slices.Contains(elsewhere, name)}
-		if s.why == "" {
-			state.Behind = uint64(last - min(s.Acked, last))
-		}
-		for _, p := range l.kept.Parts {
-			if s.why != "" || p.Last <= s.Acked {
-				continue
-			}
-			if state.Bytes += p.Bytes; state.Since.IsZero() {
-				state.Since = time.Unix(int64(p.Time), 0)
-			}
-		}
-		states = append(states, state)
-	}
-	return states
 }
