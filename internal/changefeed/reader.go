@@ -120,10 +120,9 @@ func (r *reader) read() (*Change, error) {
 		if part.Log == 0 {
 			return r.ingested(part), nil
 		}
-		if err := r.open(part); err != nil {
-			if errors.Is(err, errReplaced) {
-				err = nil
-			}
+		if err := r.open(part); errors.Is(err, errReplaced) {
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
 	}
@@ -228,13 +227,14 @@ var errNoEnd = errors.New("it has lost its end")
 
 // damaged makes the error for a log that cannot be read.
 func (r *reader) damaged(err error) error {
+	name := filepath.Join(r.store.Dir, r.part.LogName())
 	if errors.Is(err, fs.ErrNotExist) { // an object shows that it is gone when it is read
-		return r.missing(r.part, r.at, filepath.Join(r.store.Dir, r.part.LogName()), err)
+		return r.missing(r.part, r.at, name, err)
 	}
 	torn := wal.Broken(err) && !errors.Is(err, base.ErrCorruption)
 	if torn || errors.Is(err, batchrepr.ErrMalformed) || errors.Is(err, errNoEnd) {
-		err = &base.CorruptionError{File: filepath.Join(r.store.Dir, r.part.LogName()), Offset: r.log.Offset(),
-			What: "a log that is kept for slots", Cause: err}
+		err = &base.CorruptionError{File: name, Offset: r.log.Offset(), Cause: err,
+			What: "a log that is kept for slots"}
 	}
 	return base.WithHint(err, r.store.Hint)
 }
@@ -247,7 +247,7 @@ func (r *reader) open(part manifest.KeptPart) error {
 		return err
 	}
 	if parts, ok := file.(vfs.PartReader); ok {
-		ahead := vfs.Ahead{File: file, Size: math.MaxInt64, Part: max(parts.PartSize(), minPart), Whole: true}
+		ahead := vfs.Ahead{File: file, Size: math.MaxInt64, Part: max(parts.PartSize(), vfs.FirstWindow), Whole: true}
 		if past, ok := file.(vfs.Rereader); ok && r.again == part.Log { // what a cache has may be damaged
 			ahead.File = vfs.AgainFile{Rereader: past}
 		}
@@ -262,9 +262,6 @@ type partFile struct {
 	vfs.ReadFile
 	ahead vfs.Ahead
 }
-
-// minPart is how many bytes a part has at the least.
-const minPart = 64 << 10
 
 func (f *partFile) ReadAt(p []byte, off int64) (int, error) { return f.ahead.ReadAt(p, off) }
 
@@ -292,10 +289,7 @@ func (r *reader) missing(of manifest.KeptPart, at base.SeqNum, name string, err 
 	if part.Log != of.Log || part.Copy != of.Copy {
 		return fmt.Errorf("%w (%w)", errReplaced, err)
 	}
-	if r.store.ExplainLoss != nil {
-		err = r.store.ExplainLoss(err)
-	}
-	return base.WithHint(&base.CorruptionError{File: name, Offset: -1, Cause: err,
+	return base.WithHint(&base.CorruptionError{File: name, Offset: -1, Cause: r.store.ExplainLoss(err),
 		What: "a file that is kept for slots is missing"}, r.store.Hint)
 }
 

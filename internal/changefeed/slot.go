@@ -31,7 +31,7 @@ type Store struct {
 	Locate func(slot string, at base.SeqNum) (manifest.KeptPart, error)
 	// Await returns, once a write after number at is durable, the last write that is.
 	Await func(ctx context.Context, at base.SeqNum) (base.SeqNum, error)
-	// ExplainLoss returns why a file is gone that must be there, given the error that says so. Nil: that error.
+	// ExplainLoss returns why a file is gone that must be there, given the error that says so.
 	ExplainLoss func(error) error
 	// Interrupted returns an error if the store is closed, or ctx has ended.
 	Interrupted func(ctx context.Context) error
@@ -46,14 +46,15 @@ type Slot struct {
 	position  base.SeqNum // of the last change that the consumer has
 	delivered base.SeqNum // of the last change that was yielded
 
-	closing sync.Mutex
-	closed  bool
-	cancel  context.CancelFunc // ends the wait of Changes; nil: none is under way
+	closing sync.Once
+	open    context.Context // ends with Close
+	end     context.CancelFunc
 }
 
 // New returns a slot that is open, whose consumer has the writes up to number acked.
 func New(s *Store, name string, acked base.SeqNum) *Slot {
-	return &Slot{store: s, name: name, position: acked, delivered: acked}
+	open, end := context.WithCancel(context.Background())
+	return &Slot{store: s, name: name, position: acked, delivered: acked, open: open, end: end}
 }
 
 // Name returns the slot's name.
@@ -81,11 +82,7 @@ func (s *Slot) Changes(ctx context.Context, prefixes ...[]byte) iter.Seq2[*Chang
 	return func(yield func(*Change, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		s.closing.Lock()
-		if s.cancel = cancel; s.closed {
-			cancel()
-		}
-		s.closing.Unlock()
+		defer context.AfterFunc(s.open, cancel)()
 		r := newReader(s, prefixes)
 		defer r.close()
 		for {
@@ -106,9 +103,7 @@ func (s *Slot) Changes(ctx context.Context, prefixes ...[]byte) iter.Seq2[*Chang
 }
 
 func (s *Slot) check() error {
-	s.closing.Lock()
-	defer s.closing.Unlock()
-	if s.closed {
+	if s.open.Err() != nil {
 		return fmt.Errorf("siftkv: the slot: %w", base.ErrClosed)
 	}
 	return nil
@@ -157,14 +152,9 @@ func (s *Slot) Ack(seq uint64) error {
 // Close gives the slot back, as it was acknowledged: another consumer can open it. Changes that waits ends. A second
 // Close does nothing.
 func (s *Slot) Close() error {
-	s.closing.Lock()
-	defer s.closing.Unlock()
-	if !s.closed {
-		s.closed = true
-		if s.cancel != nil {
-			s.cancel()
-		}
+	s.closing.Do(func() {
+		s.end()
 		s.store.Release(s.name)
-	}
+	})
 	return nil
 }
