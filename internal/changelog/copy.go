@@ -232,10 +232,10 @@ func (l *Log) CopyFailed(err error) error {
 		l.failures = 0
 	}
 	l.mu.Unlock()
-	if again {
+	switch {
+	case again:
 		return err
-	}
-	if err != nil {
+	case err != nil:
 		l.Lose(err.Error())
 	}
 	return nil

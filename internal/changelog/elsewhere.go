@@ -171,12 +171,9 @@ type Marker struct {
 }
 
 const (
-	// LookEvery is how often the locks of slots are looked at.
-	LookEvery = time.Second
-	// markAgain is the time to the next mark when more will be durable soon.
-	markAgain = 20 * time.Millisecond
-	// failedPause is the time to the next attempt after an error.
-	failedPause = 100 * time.Millisecond
+	LookEvery   = time.Second            // how often the locks of slots are looked at
+	markAgain   = 20 * time.Millisecond  // the time to the next mark when more will be durable soon
+	failedPause = 100 * time.Millisecond // the time to the next attempt after an error
 )
 
 // Start has the Marker look for consumers after a time, and then as long as some slot is not lost.

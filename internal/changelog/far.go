@@ -44,13 +44,9 @@ func (l *Log) LearnBeforeEdit() {
 	l.mu.Lock()
 	late := l.late
 	l.mu.Unlock()
-	if !late {
-		return
+	if late {
+		l.known = l.LearnFar(true) // an edit ends when what it has is visible
 	}
-	known := l.LearnFar(true) // an edit ends when what it has is visible
-	l.mu.Lock()
-	l.known = known
-	l.mu.Unlock()
 }
 
 // loses reports whether an edit may give up what is up to number from, and more than MaxBytes and MaxAge allow. While

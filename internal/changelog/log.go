@@ -48,10 +48,10 @@ type Log struct {
 	history  uint64          // the history that slots are of: the next edit begins it if kept is another
 	from     base.SeqNum     // where it begins then
 	slots    map[string]*slot
-	losses   []loss // that were not logged
+	losses   []slot // that were not logged
 	failures int    // copies that failed, one after the other
 	late     bool   // what is over MaxBytes or MaxAge waits until it is known what consumers elsewhere have
-	known    bool   // that was asked for the next edit
+	known    bool   // that was asked for the next edit, whose locks guard it
 
 	consumers sync.Map // of *Consumer, by slot, of a store that another process writes
 }
@@ -135,7 +135,7 @@ func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, why
 	defer l.mu.Unlock()
 	l.put(s)
 	if s.why != "" && !l.ReadOnly {
-		l.losses = append(l.losses, loss{name, s.why})
+		l.losses = append(l.losses, *s)
 	}
 	return nil
 }
@@ -230,18 +230,18 @@ func (l *Log) Change(e *manifest.Edit) {
 	e.Slots.Apply(&manifest.Kept{History: all.History, From: all.From, Parts: parts})
 }
 
-// needed returns the last write that no slot needs, or from if there are none. The caller holds l.mu.
-func (l *Log) needed(from base.SeqNum) base.SeqNum {
+// needed returns the last write that no slot needs, or none if all slots are lost. The caller holds l.mu.
+func (l *Log) needed(none base.SeqNum) base.SeqNum {
 	acked := base.MaxSeqNum
 	for _, s := range l.slots {
 		if s.why == "" {
 			acked = min(acked, s.Acked)
 		}
 	}
-	if acked == base.MaxSeqNum {
-		return from
+	if acked < base.MaxSeqNum {
+		return acked
 	}
-	return acked
+	return none
 }
 
 // overrun returns the last write of the parts that are too old, or too many bytes; 0 if there are none. The newest part

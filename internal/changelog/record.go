@@ -77,10 +77,7 @@ func ReadPosition(fsys vfs.FS, name string) (history uint64, acked base.SeqNum, 
 }
 
 // lockTries bounds attempts to lock a slot: a look at the lock, which takes microseconds, is in the way of one.
-const (
-	lockTries = 20
-	lockPause = time.Millisecond
-)
+const lockTries, lockPause = 20, time.Millisecond
 
 // lockSlot takes the lock of a slot's consumer, which keeps other processes out. The error matches vfs.ErrLocked if
 // another consumer has it.

@@ -57,23 +57,13 @@ func (l *Log) put(s *slot) {
 }
 
 // live reports whether some slot is not lost. The caller holds l.mu.
-func (l *Log) live() bool {
-	for _, s := range l.slots {
-		if s.why == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// A loss is a slot that is lost, and why.
-type loss struct{ slot, why string }
+func (l *Log) live() bool { return l.needed(base.MaxSeqNum) < base.MaxSeqNum }
 
 // lose loses a slot, unless it is lost. The caller holds l.mu, and then has Report log it.
 func (l *Log) lose(s *slot, why string) {
 	if s.why == "" {
 		s.why = why
-		l.losses = append(l.losses, loss{s.Name, why})
+		l.losses = append(l.losses, *s)
 	}
 }
 
@@ -84,7 +74,7 @@ func (l *Log) Report() {
 	l.losses = nil
 	l.mu.Unlock()
 	for _, lost := range losses {
-		l.Logger.Error("a slot is lost", "slot", lost.slot, "reason", lost.why)
+		l.Logger.Error("a slot is lost", "slot", lost.Name, "reason", lost.why)
 	}
 }
 
@@ -94,10 +84,7 @@ func (l *Log) Lock(name string) (io.Closer, error) {
 		return nil, fmt.Errorf("%w: a slot's name has 1 to 64 letters a to z, digits, '-' and '_': %q",
 			base.ErrInvalidOptions, name)
 	}
-	l.mu.Lock()
-	exists := l.slots[name] != nil
-	l.mu.Unlock()
-	if exists {
+	if _, err := l.free("create", name); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errExists(name)
 	}
 	return lockSlot(l.FS, l.Dir, name)
@@ -124,21 +111,21 @@ func (l *Log) Save(name string) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	r, err := l.recordOf(name)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.write(l.FS, l.Dir)
 	}
-	return r.write(l.FS, l.Dir)
+	return err
 }
 
 // recordOf returns the record of a slot that is not lost.
-func (l *Log) recordOf(name string) (record, error) {
+func (l *Log) recordOf(name string) (r record, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := l.usable(name)
-	if err != nil {
-		return record{}, err
+	if err == nil {
+		r = s.record
 	}
-	return s.record, nil
+	return r, err
 }
 
 // usable returns a slot that is not lost. The caller holds l.mu.
