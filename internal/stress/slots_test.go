@@ -8,10 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"github.com/siftkv/siftkv/kv"
 )
@@ -283,132 +280,6 @@ func (c *consumer) giveUp(r *round) {
 	c.detach()
 	c.there, c.seen = false, nil
 	c.tell(r)
-}
-
-// failed judges the error of a slot.
-func (c *consumer) failed(w *worker, err error) *Finding {
-	switch {
-	case err == nil:
-		return nil
-	case strings.Contains(err.Error(), "its consumer has a write that the store has not"):
-		return found("slot", "%s: %v", c.name, err)
-	case errors.Is(err, kv.ErrSlotLost):
-		return c.lose(w.r, err.Error())
-	case strings.Contains(err.Error(), "call Changes again"):
-		return nil
-	case c.away != nil && c.away.gone():
-		c.detach()
-	}
-	return w.allow(err)
-}
-
-// lose gives up a replica whose slot is lost: the store must have logged why, and must have had that reason.
-func (c *consumer) lose(r *round, why string) *Finding {
-	c.giveUp(r)
-	lost := r.losses.of(c.name)
-	for end := time.Now().Add(r.patience); lost.why == "" && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if r.gone() {
-			return nil // the process ended before it logged the loss
-		}
-		lost = r.losses.of(c.name) // the state comes first
-	}
-	if lost.why == "" {
-		return found("slot", "%s is lost, and the store has not logged it: %s", c.name, why)
-	}
-	r.slot("lost: " + lost.why)
-	if !lost.may {
-		return found("slot", "%s is lost after %s, mode %v: %s; %s", c.name, r.lastEnd, r.setup.opts.RecoveryMode,
-			lost.why, why)
-	}
-	return nil
-}
-
-// mayLose reports whether a slot may be lost for a reason.
-func (r *round) mayLose(why string) bool {
-	switch {
-	case strings.Contains(why, "further behind"):
-		return r.slotBytes > 0
-	case strings.Contains(why, "SkipCorrupt"):
-		return r.setup.opts.RecoveryMode == kv.SkipCorrupt
-	case strings.Contains(why, syscall.ENOSPC.Error()), strings.Contains(why, syscall.EIO.Error()),
-		strings.Contains(why, syscall.EMFILE.Error()):
-		return r.plan.failures() > 0 || r.disk.Counts().Full > 0 // of a copy
-	}
-	return false
-}
-
-// failures returns how often rules have struck, but for those that only take time.
-func (p *plan) failures() (n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, struck := range p.strikes {
-		if name != "latency" {
-			n += struck
-		}
-	}
-	return n
-}
-
-// checkSlots holds the slots of a store that was opened against what consumers have: no slot goes without a reason, and
-// no consumer has what the store has lost.
-func (r *round) checkSlots() *Finding {
-	states := map[string]kv.SlotInfo{}
-	for _, s := range r.db.Slots() {
-		states[s.Name] = s
-	}
-	for _, c := range r.consumers {
-		if !c.there {
-			continue
-		}
-		s, ok := states[c.name]
-		if !ok {
-			return found("slot", "%s is gone after %s", c.name, r.lastEnd)
-		}
-		if s.Lost != "" {
-			if f := c.lose(r, s.Lost); f != nil {
-				return f
-			}
-			continue
-		}
-		if lost := r.losses.of(c.name); lost.why != "" && !lost.may { // by an opening that failed, in memory alone
-			return found("slot", "%s was lost for a while before %s: %s", c.name, r.lastEnd, lost.why)
-		}
-		for n, k := range r.oracle.spaces {
-			if v, _ := k.base.get(k.markKey(), 0); c.seen[n] > 0 {
-				if id, _ := parseMark(v); id < c.seen[n] {
-					return found("slot", "after %s: slot %s has delivered operation %d of %s, and the store has %d",
-						r.lastEnd, c.name, c.seen[n], k.prefix, id)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// catchUp brings each consumer of a quiet store up to it.
-func (r *round) catchUp() *Finding {
-	w := &worker{r: r, id: mainGoroutine, rng: r.rng, db: r.db, space: r.oracle.spaces[0]}
-	for _, c := range r.consumers {
-		end := time.Now().Add(r.patience) // for attempts that only wait for what the writer says to be durable
-		for attempt := 0; c.there && (c.slot == nil || c.lags(r.oracle)); attempt++ {
-			do := c.reopen
-			if c.slot != nil {
-				do = func(w *worker) *Finding { return c.take(w, 100_000) }
-			}
-			if f := cmp.Or(do(w), c.wrong); f != nil {
-				return f
-			}
-			if attempt >= 100 && (c.away == nil || time.Now().After(end)) {
-				return found("slot", "%s does not come up to the store when all is quiet", c.name)
-			}
-		}
-		if c.slot != nil && c.away != nil {
-			if f := c.beginAgain(w, r.patience); f != nil {
-				return f
-			}
-		}
-	}
-	return nil
 }
 
 // detach ends the consumers that are in the process of the store, which ends.
