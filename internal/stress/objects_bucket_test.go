@@ -203,7 +203,13 @@ func (b *bucket) obey() {
 // afterFence requires that a store that was taken over acknowledges nothing more.
 func (b *bucket) afterFence(r *round) *Finding {
 	b.faults.Deliver()
-	if err := r.db.Set([]byte("late"), nil, kv.Sync); !errors.Is(err, objects.ErrFenced) {
+	late := func() error { return r.db.Set([]byte("late"), nil, kv.Sync) }
+	err, end := late(), time.Now().Add(r.patience)
+	for errors.Is(err, kv.ErrReadOnly) && !errors.Is(err, objects.ErrFenced) && time.Now().Before(end) {
+		time.Sleep(time.Millisecond) // the store tries again what failed in a partition
+		err = late()
+	}
+	if !errors.Is(err, objects.ErrFenced) {
 		return found("fence", "a store that was taken over takes a write: %v", err)
 	}
 	if err := r.db.Flush(context.Background()); !errors.Is(err, objects.ErrFenced) {
