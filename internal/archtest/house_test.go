@@ -32,7 +32,7 @@ func TestTheHouseHasRoom(t *testing.T) {
 		what    string
 		is, max int
 	}{
-		{"lines that kv links", linked, 64_744},
+		{"lines that kv links", linked, 64_743},
 		{"files of kv", len(kv.files), 60},
 		{"files of kv that use each other in a circle", largestRing(kv.uses()), 45},
 		{"lines of kv", kv.lines, 9_236},

@@ -148,9 +148,9 @@ func (a *objectAccess) ack(c *Consumer, seq base.SeqNum) error {
 	return err
 }
 
+func (*objectAccess) diverged(*Consumer) error { return nil } // the writer finds it in the position
+
 // claimedError says that another consumer has opened a slot. The error matches base.ErrFenced.
 func claimedError(slot string, err error) error {
 	return fmt.Errorf("siftkv: slot %s: another consumer has opened it: %w", slot, err)
 }
-
-func (*objectAccess) diverged(*Consumer) error { return nil } // the writer finds it in the position

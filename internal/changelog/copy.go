@@ -232,11 +232,9 @@ func (l *Log) CopyFailed(err error) error {
 		l.failures = 0
 	}
 	l.mu.Unlock()
-	switch {
-	case again:
+	if again || err == nil {
 		return err
-	case err != nil:
-		l.Lose(err.Error())
 	}
+	l.Lose(err.Error())
 	return nil
 }

@@ -170,6 +170,7 @@ type Marker struct {
 	running sync.WaitGroup     // the goroutine
 }
 
+// Times of a Marker.
 const (
 	LookEvery   = time.Second            // how often the locks of slots are looked at
 	markAgain   = 20 * time.Millisecond  // the time to the next mark when more will be durable soon
