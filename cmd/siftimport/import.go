@@ -296,10 +296,11 @@ func (im *importer) verify(ctx context.Context, db *kv.DB) error {
 	start := time.Now()
 	m := im.meter("comparing")
 	dest := destination{db}
-	inputs := []compare.Input{{Scanner: dest, Ranges: im.dir.Ranges(), Progress: m.show}}
+	inputs := []compare.Input{{Scanner: dest, Ranges: im.dir.Ranges()}}
 	if im.read == nil {
 		inputs = append(inputs, compare.Input{Scanner: im.store, Ranges: im.ranges(nil)})
 	}
+	inputs[len(inputs)-1].Progress = m.show // it asks the source: while that is scanned, only its visitor may
 	sides, err := compare.Read(ctx, im.Threads, inputs...)
 	if err == nil && im.read == nil {
 		im.read, err = &sides[1], im.store.Check()
