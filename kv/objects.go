@@ -126,17 +126,25 @@ func (o *objectStore) finish() (unchanged bool) { return o != nil && o.dir.Finis
 // lossPatience bounds how long a store asks whether another writer has taken over.
 const lossPatience = time.Minute
 
-// explainLoss returns why a file is not there: a writer that has taken over may have deleted it.
+// explainLoss returns why a file is not there, given the error that says so.
 func (o *objectStore) explainLoss(err error) error {
+	if fenced := o.overtaken(); fenced != nil {
+		return fmt.Errorf("%w; %w", fenced, err)
+	}
+	return err
+}
+
+// overtaken returns an error if another writer has taken over, which may have deleted files.
+func (o *objectStore) overtaken() error {
 	if o == nil {
-		return err
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lossPatience)
 	defer cancel()
 	if fenced := o.dir.Confirm(ctx); errors.Is(fenced, base.ErrFenced) {
-		return fmt.Errorf("%w; %w", fenced, err)
+		return fenced
 	}
-	return err
+	return nil
 }
 
 // localLog reports whether this is a writer whose log is on the local disk.

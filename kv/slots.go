@@ -178,7 +178,10 @@ func durableView(ctx context.Context, d *DB, slot string) (*Snapshot, error) {
 	}
 	for {
 		_, durable, err := c.Range(ctx)
-		if err = cmp.Or(err, d.Refresh(ctx)); err != nil {
+		if err == nil {
+			err = d.Refresh(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
 		snap := d.NewSnapshot()
@@ -271,7 +274,7 @@ func slotStore(d *DB) *changefeed.Store {
 		Locate:      func(name string, at base.SeqNum) (manifest.KeptPart, error) { return locateHistory(d, name, at) },
 		Await:       func(ctx context.Context, at base.SeqNum) (base.SeqNum, error) { return awaitDurable(ctx, d, at) },
 		Interrupted: func(ctx context.Context) error { return d.interrupted(ctx, "changes were read") },
-		ExplainLoss: d.objects.explainLoss}
+		ExplainLoss: d.objects.overtaken}
 }
 
 // How much time passes at least between marks for consumers in other processes, and if they cost a sync.

@@ -230,18 +230,18 @@ func TestCloseWhileASlotIsOpened(t *testing.T) {
 // A busy object store is that of a view. Its writer flushes after each poll of the view that found nothing new.
 type busy struct {
 	objstore.Store
-	flush func()
-	polls atomic.Int64
-	ended atomic.Bool
+	flush   func()
+	polls   atomic.Int64
+	nothing atomic.Bool // the last poll found nothing new
 }
 
 func (s *busy) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
-	if s.ended.Swap(false) && s.polls.Add(1) < 100 { // so that a test ends
+	if s.nothing.Swap(false) && s.polls.Add(1) < 100 { // so that a test ends
 		s.flush()
 	}
 	n, err := s.Store.GetRange(ctx, key, off, p)
 	if errors.Is(err, objstore.ErrNotExist) {
-		s.ended.Store(true)
+		s.nothing.Store(true)
 	}
 	return n, err
 }
@@ -249,7 +249,7 @@ func (s *busy) GetRange(ctx context.Context, key string, off int64, p []byte) (i
 // A consumer elsewhere gets its snapshot, however often the writer flushes.
 func TestSnapshotsOfABusyStoreElsewhere(t *testing.T) {
 	s := &busy{Store: objstore.NewMem()}
-	db := openObjects(t, s.Store, nil)
+	db := openObjects(t, s.Store, nil) // its own requests are no polls
 	require.NoError(t, makeSlot(t, db, "s").Close())
 	s.flush = func() {
 		require.NoError(t, errors.Join(db.Set([]byte("k"), nil, Sync), db.Flush(t.Context())))

@@ -32,10 +32,10 @@ func TestTheHouseHasRoom(t *testing.T) {
 		what    string
 		is, max int
 	}{
-		{"lines that kv links", linked, 64_743},
+		{"lines that kv links", linked, 64_774},
 		{"files of kv", len(kv.files), 60},
 		{"files of kv that use each other in a circle", largestRing(kv.uses()), 45},
-		{"lines of kv", kv.lines, 9_236},
+		{"lines of kv", kv.lines, 9_247},
 		{"methods of DB, exported or not", methodsOf(kv, "DB"), 151},
 		{"fields of DB", kv.types.Scope().Lookup("DB").Type().Underlying().(*types.Struct).NumFields(), 24},
 		{"exported names of kv, with methods and fields", exportedNames(kv.types), 314},

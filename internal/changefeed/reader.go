@@ -289,7 +289,10 @@ func (r *reader) missing(of manifest.KeptPart, at base.SeqNum, name string, err 
 	if part.Log != of.Log || part.Copy != of.Copy {
 		return fmt.Errorf("%w (%w)", errReplaced, err)
 	}
-	return base.WithHint(&base.CorruptionError{File: name, Offset: -1, Cause: r.store.ExplainLoss(err),
+	if why := r.store.ExplainLoss(); why != nil {
+		return why
+	}
+	return base.WithHint(&base.CorruptionError{File: name, Offset: -1, Cause: err,
 		What: "a file that is kept for slots is missing"}, r.store.Hint)
 }
 

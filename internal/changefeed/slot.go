@@ -31,8 +31,8 @@ type Store struct {
 	Locate func(slot string, at base.SeqNum) (manifest.KeptPart, error)
 	// Await returns, once a write after number at is durable, the last write that is.
 	Await func(ctx context.Context, at base.SeqNum) (base.SeqNum, error)
-	// ExplainLoss returns why a file is gone that must be there, given the error that says so.
-	ExplainLoss func(error) error
+	// ExplainLoss returns why a file that must be there may be gone; nil: nothing is known.
+	ExplainLoss func() error
 	// Interrupted returns an error if the store is closed, or ctx has ended.
 	Interrupted func(ctx context.Context) error
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/siftkv/siftkv/internal/objectdir"
 )
 
-// An access is how a consumer has a slot: in a directory, or in an object store. All but Close is called with the
-// consumer's mu held.
+// An access is how a consumer reads and acknowledges a slot: in a directory, or in an object store. All but Close is
+// called with the consumer's mu held.
 type access interface {
 	open(ctx context.Context, c *Consumer) error // takes the slot: the lock, the record, and what is durable
 	examine(c *Consumer) error                   // is called when the manifest was read

@@ -1,7 +1,6 @@
 package changelog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -299,19 +298,18 @@ func (c *Consumer) Ack(seq base.SeqNum) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lock == nil || seq <= c.Acked {
+	if c.lock == nil || c.lost != nil || seq <= c.Acked {
 		return c.refresh(ctx)
 	}
 	return c.access.ack(c, seq)
 }
 
-// ExplainLoss returns why a file is gone that must be there, given the error that says so: the consumer may have seen
-// what is not so any more.
-func (c *Consumer) ExplainLoss(err error) error {
+// ExplainLoss returns why a file that must be there may be gone: the consumer may have seen what is not so any more.
+func (c *Consumer) ExplainLoss() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.access.LookAgain()
-	return cmp.Or(c.refresh(context.Background()), err)
+	return c.refresh(context.Background())
 }
 
 // unproven are the ends of records that are not known to be durable, in order, and the last writes up to there.

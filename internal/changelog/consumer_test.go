@@ -394,13 +394,31 @@ func TestAMarkerMarksForConsumersElsewhere(t *testing.T) {
 		}
 		c = w.consumer()
 		<-calls
+		w.slots.Lose("a test")
+		for ended := false; !ended; { // with the last slot
+			select {
+			case <-calls:
+			case <-time.After(2 * LookEvery):
+				ended = true
+			}
+		}
+		require.NoError(t, c.Close())
+		w.slots.begin(t, "again", 1)
+		require.NoError(t, w.slots.Save("again"))
+		w.slots.Close("again")
+		lock, err := lockSlot(w.fsys, "db", "again")
+		require.NoError(t, err)
+		m.Start(0)
+		<-calls
 		m.Stop()
 		m.Stop()
 		m.Start(0)
 		require.Nil(t, m.cancel)
-		require.NoError(t, c.Close())
+		require.NoError(t, lock.Close())
 		never := Marker{Log: &Log{}}
 		never.Stop()
+		never.Start(0)
+		require.Nil(t, never.cancel)
 	})
 }
 

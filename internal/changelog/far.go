@@ -11,18 +11,21 @@ import (
 // In an object store the consumer of a slot may be on another machine. It has no lock, and writes no file of the store:
 // it has the claim to the slot's positions. Each is a record, as the slot's file is, which the writer takes over.
 
-// maxAskTime bounds how long the writer waits for what consumers on other machines have acknowledged, and for the claim
-// to a slot. It waits less if its directory is closed.
+// maxAskTime bounds how long the writer waits for an answer: what consumers on other machines have acknowledged, or the
+// claim to a slot. It waits less if its directory is closed.
 const maxAskTime = 5 * time.Second
 
 // LearnFar takes over what consumers on other machines have acknowledged. The writer calls it before a flush, which
 // then keeps less. An error leaves what is known of a slot as it is. LearnFar reports whether the object store has told
-// all there is to know. If it is settled, all that is in tables is visible.
+// all there is to know. It does not wait for others that ask. With settled, the caller says that all writes in tables
+// are visible.
 func (l *Log) LearnFar(settled bool) (known bool) {
 	if l.Positions == nil {
 		return true
 	}
-	l.asking.Lock()
+	if !l.asking.TryLock() {
+		return false
+	}
 	defer l.asking.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), maxAskTime)
 	defer cancel()
@@ -34,6 +37,11 @@ func (l *Log) LearnFar(settled bool) (known bool) {
 			known = known && errors.Is(err, base.ErrCorruption) // which does not pass: the history cannot wait for it
 		}
 	}
+	if known && settled {
+		l.mu.Lock()
+		l.ahead = false
+		l.mu.Unlock()
+	}
 	return known
 }
 
@@ -42,9 +50,9 @@ func (l *Log) LearnFar(settled bool) (known bool) {
 func (l *Log) LearnBeforeEdit() {
 	l.Learn()
 	l.mu.Lock()
-	late := l.late
+	ask := l.late || l.ahead
 	l.mu.Unlock()
-	if late {
+	if ask {
 		l.known = l.LearnFar(true) // an edit ends when what it has is visible
 	}
 }
@@ -76,7 +84,7 @@ func (l *Log) learnFar(s *slot, text string, settled bool) error {
 		r.Acked, r.History = now.Acked, 0 // durable, before other writes have these numbers
 	case ahead:
 		l.mu.Lock()
-		l.late = true // the next edit settles it
+		l.ahead = true
 		l.mu.Unlock()
 		return lostError(s.Name, whyDiverged)
 	}

@@ -38,8 +38,9 @@ type Log struct {
 
 	active atomic.Bool // some slot is not lost
 
-	// With writing held, the file of a slot with a consumer in this process is written, and its lock released. With
-	// asking held, those of others are, and locks are taken: no consumer waits for requests about other slots.
+	// A goroutine holds writing while it writes the file of a slot that has a consumer in this process, or releases its
+	// lock. It holds asking while it opens or drops a slot, or asks what consumers elsewhere have acknowledged. So no
+	// acknowledgement waits for a request about another slot before it is durable.
 	asking, writing sync.Mutex // mu is taken after them
 
 	mu       sync.Mutex
@@ -51,6 +52,7 @@ type Log struct {
 	losses   []slot // that were not logged
 	failures int    // copies that failed, one after the other
 	late     bool   // what is over MaxBytes or MaxAge waits until it is known what consumers elsewhere have
+	ahead    bool   // one of these may have what the store has lost: the next edit settles it
 	known    bool   // that was asked for the next edit, whose locks guard it
 
 	consumers sync.Map // of *Consumer, by slot, of a store that another process writes

@@ -190,10 +190,14 @@ func (l *Log) Close(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.slots[name]; s != nil && s.lock != nil {
-		if err := s.lock.Close(); err != nil {
-			l.Logger.Warn("the lock of a slot was not released", "slot", name, "error", err)
-		}
+		l.release(name, s.lock)
 		s.lock = nil
+	}
+}
+
+func (l *Log) release(name string, lock io.Closer) {
+	if err := lock.Close(); err != nil {
+		l.Logger.Warn("the lock of a slot was not released", "slot", name, "error", err)
 	}
 }
 
@@ -274,24 +278,24 @@ func (l *Log) drop(name string) error {
 			l.mu.Lock()
 			r := s.record
 			l.mu.Unlock()
-			_ = r.write(l.FS, l.Dir) // it may be gone, but not durably: what is published later must have it
+			err = errors.Join(err, r.write(l.FS, l.Dir)) // the file may be gone, and the slot stays
 		}
 	}
 	if err != nil {
 		return errors.Join(err, lock.Close())
 	}
-	return l.remove(s, lock)
+	l.remove(s, lock)
+	return nil
 }
 
 // remove removes a slot that has no file, and releases its lock.
-func (l *Log) remove(s *slot, lock io.Closer) error {
+func (l *Log) remove(s *slot, lock io.Closer) {
 	_ = l.FS.Remove(filepath.Join(l.Dir, manifest.ConsumerName(s.Name))) // the next start tries again
-	err := lock.Close()
+	l.release(s.Name, lock)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.slots, s.Name)
 	l.endIfUnused()
-	return err
 }
 
 // Forget removes a slot that could not be made durable.
@@ -301,7 +305,8 @@ func (l *Log) Forget(name string) {
 	l.mu.Lock()
 	s := l.slots[name]
 	l.mu.Unlock()
-	if err := errors.Join(removeRecord(l.FS, l.Dir, name), l.remove(s, s.lock)); err != nil {
+	if err := removeRecord(l.FS, l.Dir, name); err != nil {
 		l.Logger.Warn("a slot that was not made may be there after the next start", "slot", name, "error", err)
 	}
+	l.remove(s, s.lock)
 }
