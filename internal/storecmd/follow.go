@@ -36,11 +36,15 @@ func (c *followCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	f := &following{followCommand: c, p: p}
-	if err := f.findCopy(ctx); err != nil {
-		return err
+	err := f.run(ctx)
+	if f.source.merger == "" && errors.Is(err, kv.ErrNoMerger) {
+		// The store may have had no operands when it was read. The copy says how far it has come.
+		source, failed := f.sourceOf(ctx)
+		if err = errors.Join(err, failed); operand.Builtin(source.merger) != nil {
+			return (&following{followCommand: c, p: p, changes: f.changes}).run(ctx)
+		}
 	}
-	return (&Dir{c.From}).consume(ctx, p, func(db *kv.DB) error { return f.prepare(ctx, db) },
-		func(db *kv.DB) error { return f.follow(ctx, db) })
+	return err
 }
 
 // following is one run of the command.
@@ -54,6 +58,14 @@ type following struct {
 	until   uint64
 	same    sameness
 	changes int // that were applied
+}
+
+func (f *following) run(ctx context.Context) error {
+	if err := f.findCopy(ctx); err != nil {
+		return err
+	}
+	return (&Dir{f.From}).consume(ctx, f.p, func(db *kv.DB) error { return f.prepare(ctx, db) },
+		func(db *kv.DB) error { return f.follow(ctx, db) })
 }
 
 // prepare makes the slot of a copy that is not there yet.
@@ -109,40 +121,6 @@ func (f *following) follow(ctx context.Context, db *kv.DB) (err error) {
 	if err != nil {
 		return err
 	}
-	for {
-		o := f.copyOptions()
-		err := (&Dir{f.To}).with(ctx, f.p, o, false, func(to *kv.DB) error {
-			if snapshot == nil {
-				return f.replay(ctx, db, slot, to, false)
-			}
-			if err := f.replay(ctx, db, slot, to, true); err != nil {
-				return err
-			}
-			if err := f.verify(ctx, snapshot, to); err != nil || f.UntilNow {
-				return err
-			}
-			err := snapshot.Close() // it keeps files
-			if snapshot = nil; err != nil {
-				return err
-			}
-			return f.replay(ctx, db, slot, to, false)
-		})
-		if o.Merger != nil || !errors.Is(err, kv.ErrNoMerger) {
-			return err
-		}
-		// The store may have had no operands when the command began.
-		source, failed := f.sourceOf(ctx)
-		if failed != nil {
-			return failed
-		}
-		if f.source.merger = source.merger; f.copyOptions().Merger == nil {
-			return err
-		}
-	}
-}
-
-// copyOptions returns the options of the copy. Its merger is that of the store, if siftkv has it.
-func (f *following) copyOptions() *kv.Options {
 	o := f.To.stored()
 	if o.Merger == nil {
 		o.Merger = f.From.stored().Merger
@@ -150,7 +128,19 @@ func (f *following) copyOptions() *kv.Options {
 	if o.Merger == nil {
 		o.Merger = operand.Builtin(f.source.merger)
 	}
-	return o
+	return (&Dir{f.To}).with(ctx, f.p, o, false, func(to *kv.DB) error {
+		if err := f.replay(ctx, db, slot, to, compare); err != nil || !compare {
+			return err
+		}
+		if err := f.verify(ctx, snapshot, to); err != nil || f.UntilNow {
+			return err
+		}
+		err := snapshot.Close() // it keeps files
+		if snapshot = nil; err != nil {
+			return err
+		}
+		return f.replay(ctx, db, slot, to, false)
+	})
 }
 
 // now returns a snapshot to compare the copy with, if that is wanted, and the slot, which may be open again since.
@@ -239,10 +229,12 @@ func (f *following) replay(ctx context.Context, from *kv.DB, slot *kv.Slot, to *
 	each := consumer{db: (&Dir{f.From}).refreshed(from), slot: slot, bounded: bounded, until: f.until,
 		makeDurable: func() error { return to.Sync(context.WithoutCancel(ctx)) }}
 	each.deliver = func(change *kv.Change) (last bool, err error) {
-		err = f.refusal(change.Last(), a.apply(change))
+		if err := a.apply(change); err != nil {
+			return false, f.refusal(change.Last(), err)
+		}
 		f.changes++
 		d.show("follow", f.changes, 0, "commits")
-		return false, err
+		return false, nil
 	}
 	err := each.run(ctx)
 	f.at = a.at

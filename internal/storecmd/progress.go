@@ -25,7 +25,7 @@ func (p *program) display() display {
 
 // note says on standard error what a command waits for.
 func (p *program) note(format string, args ...any) {
-	if !p.Quiet && !p.JSON { // there, each line is an error
+	if !p.Quiet && !p.JSON { // with --json, each line on standard error is an error
 		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", keytext.Escaped(fmt.Sprintf(format, args...)))
 	}
 }

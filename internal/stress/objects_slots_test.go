@@ -41,11 +41,17 @@ func (l *life) learnYielded(r record) {
 	}
 }
 
-// learn takes in what a consumer goes on with.
+// learn takes in what a consumer goes on with. The process before may have seen more meanwhile.
 func (l *life) learn(r *consumerRecord) {
 	for _, c := range l.consumers {
 		if c.name == r.Name {
-			c.there, c.acked, c.seen = r.There, r.Acked, r.Seen
+			seen := slices.Clone(r.Seen)
+			for n := range seen {
+				if c.there {
+					seen[n] = max(seen[n], c.seen[n])
+				}
+			}
+			c.there, c.acked, c.seen = r.There, r.Acked, seen
 			c.noted = replica{r.Position, r.IDs, cellsOf(r.Cells)}
 			c.now = c.noted.clone()
 		}

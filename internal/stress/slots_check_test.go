@@ -7,7 +7,7 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// checkSlots holds the slots of a store that was opened against what consumers have: no slot goes without a reason, and
+// checkSlots compares the slots of a store that was opened with what consumers have: no slot goes without a reason, and
 // no consumer has what the store has lost.
 func (r *round) checkSlots() *Finding {
 	states := map[string]kv.SlotInfo{}
