@@ -15,7 +15,7 @@ type Ahead struct {
 	File  io.ReaderAt
 	Size  int64 // of the file, or more
 	Part  int   // bytes of the longest window
-	Whole bool  // the first window is one too
+	Whole bool  // the first window is as long
 
 	window int
 	buf    []byte // of the file, beginning at start

@@ -172,7 +172,7 @@ func (d *Directory) path(rel string) string {
 }
 
 func (d *Directory) list(rel string) ([]string, error) {
-	f, err := d.openFile(rel, os.O_RDONLY, 0)
+	f, err := d.openDirectory(rel)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // A LockMode says which other holders a lock excludes.
@@ -60,6 +61,8 @@ type fileLock struct {
 // file systems that do not tell whether two files are the same: then the last that was locked will do.
 const maxLockTries = 10
 
+const lockPause = 100 * time.Microsecond // a file system may find a name only later
+
 // lockFile takes a lock by the platform's means: each supplies tryLock, unlock and processGone. A holder may remove the
 // file before another locks what it has opened. That would be a lock of no name.
 func (o osFS) lockFile(name string, mode LockMode) (io.Closer, error) {
@@ -84,6 +87,7 @@ func (o osFS) lockFile(name string, mode LockMode) (io.Closer, error) {
 		}
 		named, err := o.hasName(f, name)
 		if errors.Is(err, fs.ErrNotExist) {
+			time.Sleep(lockPause)
 			try, err = 0, nil
 		}
 		if err == nil && (named || try == maxLockTries) {

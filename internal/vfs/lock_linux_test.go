@@ -60,6 +60,14 @@ func TestSharedLockNeedsNoWritePermission(t *testing.T) {
 	require.ErrorIs(t, s.Close(), fs.ErrClosed)
 }
 
+// A pipe is no directory. To open it would wait for a writer.
+func TestListOfAPipeFails(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, unix.Mkfifo(name, 0o600))
+	_, err := vfs.OS.List(name)
+	require.ErrorIs(t, err, unix.ENOTDIR)
+}
+
 func TestSyncReportsTheKernelsError(t *testing.T) {
 	// A pipe cannot be synced.
 	name := filepath.Join(t.TempDir(), "pipe")
