@@ -113,8 +113,8 @@ func (in *inserts) findAscending(m *Memtable, points []insert) {
 	m.search(points, searching)
 }
 
-// advance moves the finger to p, which is put next. Where its search ended where the last one did, the finger is a
-// point that was put since, and comes between.
+// advance moves the finger to p, which is put next. If its search ended at the node of the last one, points that were
+// put since may come after that node: the finger is the last of them.
 func (in *inserts) advance(p *insert) {
 	for level := range in.level + 1 {
 		if before := p.splice.before[level]; before != in.ends[level] {

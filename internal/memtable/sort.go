@@ -10,8 +10,8 @@ type sorter struct {
 	spare  []point // as many as there are points
 }
 
-// sort sorts points whose keys have their first bytes in common, from in number, except for zeros that a key which is
-// shorter does not have. The newest version of a key comes first.
+// sort sorts points. The first bytes of their keys, from in number, are equal if shorter keys are padded with zeros.
+// The newest version of a key comes first.
 func (s *sorter) sort(points []point, from int) {
 	ended := 0
 	for i, p := range points {
