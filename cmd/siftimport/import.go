@@ -227,12 +227,17 @@ func (im *importer) build(ctx context.Context) error {
 		from = append(bytes.Clone(im.dir.Files[n-1].Last), 0)
 		m.begin(from)
 	}
-	reading := &compare.Reading{Store: im.store}
-	err := build.Run(ctx, reading, im.ranges(from), im.dir, build.Options{Writer: im.writer,
+	store := im.store
+	var summed *compare.Reading // all of the source; nil: it is not needed, or this run reads a part
+	if im.Verify && from == nil {
+		summed = &compare.Reading{Store: store}
+		store = summed
+	}
+	err := build.Run(ctx, store, im.ranges(from), im.dir, build.Options{Writer: im.writer,
 		FileSize: int64(im.FileSize) << 20, Threads: im.Threads, Progress: m.show})
 	if err == nil {
-		if from == nil {
-			all := reading.Side()
+		if summed != nil {
+			all := summed.Side()
 			im.read = &all
 		}
 		m.end()
