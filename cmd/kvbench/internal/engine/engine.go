@@ -212,16 +212,16 @@ func (p *pairs) at(i int) (key, value []byte) {
 	return p.bytes[start:p.ends[2*i]:p.ends[2*i]], p.bytes[p.ends[2*i]:p.ends[2*i+1]:p.ends[2*i+1]]
 }
 
-// sorted returns the numbers of the pairs in key order; those of equal keys as they were added: the last is to stay.
+// sorted returns the numbers of the pairs in key order; those of equal keys as they were added: the last must win.
 func (p *pairs) sorted(order []int) []int {
 	order = order[:0]
 	for i := range p.len() {
 		order = append(order, i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	slices.SortFunc(order, func(a, b int) int {
 		ka, _ := p.at(a)
 		kb, _ := p.at(b)
-		return bytes.Compare(ka, kb)
+		return cmp.Or(bytes.Compare(ka, kb), cmp.Compare(a, b))
 	})
 	return order
 }

@@ -24,8 +24,9 @@ const (
 type slottedStore struct {
 	*siftkvStore
 	slot  *kv.Slot
+	first uint64        // write since the store was opened
 	at    atomic.Uint64 // the last write that the consumer has
-	seen  atomic.Uint64 // writes of the changes that it had, since the store was opened
+	seen  atomic.Uint64 // writes that it had, from the first on
 	end   context.CancelFunc
 	ended chan struct{}
 	err   error // of the consumer, once it has ended
@@ -37,18 +38,34 @@ func openSiftKVSlot(dir string, s Settings) (Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := &slottedStore{siftkvStore: live.(*siftkvStore), ended: make(chan struct{})}
-	if store.slot, err = slotOf(store.db); err != nil {
+	store, err := withSlot(live.(*siftkvStore))
+	if err != nil {
 		return nil, fmt.Errorf("siftkv: %w", errors.Join(err, live.Close()))
 	}
-	store.at.Store(store.slot.Position())
+	return store, nil
+}
+
+// withSlot has a consumer take the changes of a store.
+func withSlot(s *siftkvStore) (*slottedStore, error) {
+	slot, err := slotOf(s.db)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	store.end = cancel
+	store := &slottedStore{siftkvStore: s, slot: slot, first: lastWrite(s.db) + 1, end: cancel,
+		ended: make(chan struct{})}
+	store.at.Store(slot.Position())
 	go func() {
 		defer close(store.ended)
 		store.err = store.consume(ctx)
 	}()
 	return store, nil
+}
+
+// lastWrite returns the number of the last write of a store with a slot that is not lost.
+func lastWrite(db *kv.DB) uint64 {
+	state := db.Slots()[0] // it is the only one
+	return state.Acked + state.Behind
 }
 
 // slotOf opens the slot of a store, or makes it.
@@ -74,7 +91,9 @@ func (s *slottedStore) consume(ctx context.Context) error {
 			}
 			return err
 		}
-		s.seen.Add(change.Last() - change.First() + 1)
+		if change.First() >= s.first { // others were not acknowledged before
+			s.seen.Add(change.Last() - change.First() + 1)
+		}
 		s.at.Store(change.Last())
 		if now := time.Now(); now.After(due) {
 			if err := s.slot.Ack(change.Last()); err != nil {
@@ -86,7 +105,7 @@ func (s *slottedStore) consume(ctx context.Context) error {
 	return nil
 }
 
-// Settle has what the consumer has to do in its time.
+// Settle waits for the consumer too: what it has to do is part of the time.
 func (s *slottedStore) Settle(ctx context.Context) error {
 	if err := s.siftkvStore.Settle(ctx); err != nil {
 		return err
@@ -96,23 +115,29 @@ func (s *slottedStore) Settle(ctx context.Context) error {
 
 // caughtUp waits until the consumer has the last write. It must have had as many as were made.
 func (s *slottedStore) caughtUp(ctx context.Context) error {
-	state := s.db.Slots()[0] // it is the only one
-	last := state.Acked + state.Behind
+	if why := s.db.Slots()[0].Lost; why != "" {
+		return fmt.Errorf("siftkv: %w: %s", kv.ErrSlotLost, why)
+	}
+	last := lastWrite(s.db)
 	waiting, cancel := context.WithTimeout(ctx, slotPatience)
 	defer cancel()
+	ended := false
 	late := until(waiting, slotPause, func() bool {
 		select {
 		case <-s.ended:
-			return true
+			ended = true
 		default:
-			return s.at.Load() >= last
 		}
+		return ended || s.at.Load() >= last
 	})
 	switch made, seen := s.db.Metrics().Writes, s.seen.Load(); {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case late == nil && s.at.Load() < last:
+	case ended && s.err != nil:
 		return failed("siftkv: changes", s.err)
+	case late != nil:
+		return fmt.Errorf("siftkv: the slot's consumer has the writes up to %d of %d after %v", s.at.Load(), last,
+			slotPatience)
 	case seen != made:
 		return fmt.Errorf("siftkv: %w: of %d writes, up to number %d, the slot's consumer has had %d, up to number %d",
 			bench.ErrWrongAnswer, made, last, seen, s.at.Load())

@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/kv"
 )
 
-// TestTheSlotsConsumerIsChecked has it pass over a write, or take one twice, when the store was opened again.
+// TestTheSlotsConsumerIsChecked has it count a write less, or one more, when the store was opened again.
 func TestTheSlotsConsumerIsChecked(t *testing.T) {
 	v := newValues(t)
 	for _, wrong := range []uint64{0, 1, ^uint64(0)} {
@@ -32,8 +33,7 @@ func TestTheSlotsConsumerIsChecked(t *testing.T) {
 	}
 }
 
-// TestALostSlotEndsTheRun names the loss, which is no wrong answer.
-func TestALostSlotEndsTheRun(t *testing.T) {
+func TestAConsumerThatFailsEndsTheRun(t *testing.T) {
 	live, err := Open(SiftKVSlotName, filepath.Join(t.TempDir(), "store"), settings)
 	require.NoError(t, err)
 	store := live.(*slottedStore)
@@ -43,4 +43,38 @@ func TestALostSlotEndsTheRun(t *testing.T) {
 	err = store.Close()
 	require.ErrorContains(t, err, "siftkv: changes: siftkv: the slot: ")
 	require.NotErrorIs(t, err, bench.ErrWrongAnswer)
+}
+
+// TestALostSlotEndsTheRun says why it is lost, which is no wrong answer.
+func TestALostSlotEndsTheRun(t *testing.T) {
+	db, err := kv.Open(filepath.Join(t.TempDir(), "store"), &kv.Options{MaxSlotBytes: 1})
+	require.NoError(t, err)
+	store, err := withSlot(newSiftKV(db, 1))
+	require.NoError(t, err)
+	store.end()
+	<-store.ended
+	for i := range 3 {
+		require.NoError(t, store.Set(key(i), nil))
+		require.NoError(t, db.Flush(t.Context()))
+	}
+	err = store.Close()
+	require.ErrorIs(t, err, kv.ErrSlotLost)
+	require.ErrorContains(t, err, "MaxSlotBytes")
+	require.NotErrorIs(t, err, bench.ErrWrongAnswer)
+}
+
+// TestWritesBeforeTheOpeningAreNotCounted kills a store whose consumer has acknowledged nothing.
+func TestWritesBeforeTheOpeningAreNotCounted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	for range 2 {
+		db, err := kv.Open(dir, nil)
+		require.NoError(t, err)
+		store, err := withSlot(newSiftKV(db, 1))
+		require.NoError(t, err)
+		require.NoError(t, store.Set(key(0), nil))
+		require.NoError(t, store.Settle(t.Context()))
+		store.end()
+		<-store.ended
+		require.NoError(t, db.Close())
+	}
 }
