@@ -71,14 +71,20 @@ func write(at string, open Opener) error {
 	fmt.Println(writing)
 	r := rand.New(rand.NewPCG(rand.Uint64(), 5))
 	for err == nil {
-		if err = CommitAny(db, r); err == nil && inObjects(at) && r.IntN(2) == 0 {
-			err = db.Sync(context.Background()) // followers read as many objects as it writes
+		if err = CommitAny(db, r); err == nil && inObjects(at) {
+			time.Sleep(objectPause) // followers read as many objects as it writes
+			if r.IntN(2) == 0 {
+				err = db.Sync(context.Background())
+			}
 		}
 	}
 	return err
 }
 
-const writing = "writing"
+const (
+	writing     = "writing"
+	objectPause = 10 * time.Millisecond
+)
 
 func inObjects(store string) bool { return strings.Contains(store, "://") }
 

@@ -103,7 +103,7 @@ func TestFollowABucket(t *testing.T) {
 		{"into it", filepath.Join(disk, "store"), [2]string{at("first"), at("second")}},
 		{"out of it", at("store"), [2]string{filepath.Join(disk, "copy"), at("copy")}},
 	} {
-		t.Run(c.name, func(t *testing.T) { followtest.BesideAWriter(t, c.from, c.copies, scale.Count(3, 100)) })
+		t.Run(c.name, func(t *testing.T) { followtest.BesideAWriter(t, c.from, c.copies, scale.Count(2, 100)) })
 	}
 }
 
