@@ -200,20 +200,25 @@ func (b *bucket) obey() {
 	}
 }
 
-// afterFence requires that a store that was taken over acknowledges nothing more.
+// afterFence requires that a store that was taken over acknowledges nothing more. If it is read-only since something
+// else has failed, it learns of that when it tries again, or else when it is closed.
 func (b *bucket) afterFence(r *round) *Finding {
 	b.faults.Deliver()
 	late := func() error { return r.db.Set([]byte("late"), nil, kv.Sync) }
 	err, end := late(), time.Now().Add(r.patience)
-	for errors.Is(err, kv.ErrReadOnly) && !errors.Is(err, objects.ErrFenced) && time.Now().Before(end) {
-		time.Sleep(time.Millisecond) // the store tries again what failed in a partition
+	unaware := func() bool { return errors.Is(err, kv.ErrReadOnly) && !errors.Is(err, objects.ErrFenced) }
+	for unaware() && r.setup.resumes() && time.Now().Before(end) {
+		time.Sleep(time.Millisecond)
 		err = late()
 	}
-	if !errors.Is(err, objects.ErrFenced) {
+	switch {
+	case unaware() && !r.setup.resumes():
+	case !errors.Is(err, objects.ErrFenced):
 		return found("fence", "a store that was taken over takes a write: %v", err)
-	}
-	if err := r.db.Flush(context.Background()); !errors.Is(err, objects.ErrFenced) {
-		return found("fence", "a store that was taken over flushes: %v", err)
+	default:
+		if err := r.db.Flush(context.Background()); !errors.Is(err, objects.ErrFenced) {
+			return found("fence", "a store that was taken over flushes: %v", err)
+		}
 	}
 	b.journal.write(record{Kind: recordFenced})
 	return nil
