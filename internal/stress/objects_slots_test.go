@@ -21,6 +21,14 @@ func (c *consumer) tell(r *round) {
 	}
 }
 
+// tellLoss has the next process learn that a slot is lost for a reason, which the store does not keep. This process may
+// end before the consumer notices.
+func (r *round) tellLoss(slot string) {
+	if j := r.oracle.journal; j != nil {
+		j.write(record{Kind: recordConsumer, Consumer: &consumerRecord{Name: slot}})
+	}
+}
+
 // saw notes that a snapshot or a change had an operation. The next process learns it, acknowledged or not.
 func (c *consumer) saw(r *round, space int, id uint64) {
 	if c.seen == nil {

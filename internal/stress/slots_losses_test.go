@@ -64,7 +64,11 @@ func (l lossLog) Handle(ctx context.Context, record slog.Record) error {
 			attrs[a.Key] = a.Value.String()
 			return true
 		})
-		l.r.losses.note(attrs["slot"], lostSlot{attrs["reason"], l.r.mayLose(attrs["reason"])})
+		lost := lostSlot{attrs["reason"], l.r.mayLose(attrs["reason"])}
+		l.r.losses.note(attrs["slot"], lost)
+		if lost.may {
+			l.r.tellLoss(attrs["slot"])
+		}
 	}
 	if l.next != nil {
 		return l.next.Handle(ctx, record)
