@@ -152,7 +152,7 @@ func (r *round) mayLose(why string) bool {
 	return false
 }
 
-// failures returns how often rules have struck, but for those that only take time.
+// failures returns how many faults made a call fail. A fault that delays one is none of them.
 func (p *plan) failures() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
